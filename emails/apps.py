@@ -1,0 +1,12 @@
+"""The email queue as a Django app."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+
+class EmailsConfig(AppConfig):
+    name = "emails"
+    label = "emails"
+    verbose_name = "Emails"
+    default_auto_field = "django.db.models.BigAutoField"

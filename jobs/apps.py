@@ -1,0 +1,17 @@
+"""The engine as a Django app."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+from django.utils.module_loading import autodiscover_modules
+
+
+class JobsConfig(AppConfig):
+    name = "jobs"
+    label = "jobs"
+    verbose_name = "Background work"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        # Every app declares its jobs in a module of that name; nothing is started here.
+        autodiscover_modules("jobs")

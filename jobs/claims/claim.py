@@ -1,0 +1,264 @@
+"""
+Claims: rows in this worker's hands, and every write that may follow.
+
+Each write is one UPDATE that carries the ids and the claim token. A row that it does not
+change was lost to another worker: one warning, nothing overwritten, the others go on.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import uuid
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from django.db import connections
+from django.db.models import F, TextField, Value
+from django.db.models.functions import Cast, Concat
+
+from jobs import backoff
+from jobs.claims.holdings import holdings, suspect_gate
+from jobs.claims.policy import ClaimPolicy, Counts, Lease
+from jobs.claims.statement import TOKEN, WORKER, ClaimStatement, claim_statement
+from jobs.claims.writes import Variable, fenced_update
+from jobs.clock import ClockTime, from_now
+from jobs.errors import LostClaimError
+from jobs.failure import describe, storable
+from jobs.identity import process_name
+from jobs.queues import QueueRow
+from jobs.redaction import mask_secrets
+from jobs.transactions import short_transaction
+
+logger = logging.getLogger(__name__)
+
+
+class Claim:
+    """The rows of one claim statement, which share a token."""
+
+    def __init__(
+        self,
+        policy: ClaimPolicy,
+        token: uuid.UUID,
+        rows: Sequence[QueueRow],
+        *,
+        suspect: bool = False,
+    ) -> None:
+        self.policy = policy
+        self.token = token
+        self.rows = list(rows)
+        self.suspect = suspect
+        self._lock = threading.Lock()
+        self.held: dict[int, QueueRow] = {row.pk: row for row in rows}
+        self.begun: set[int] = set(self.held) if policy.whole_claims else set()
+        holdings.add(self)
+
+    def begin(self, row: QueueRow, **fields: Any) -> None:
+        """Commit that work on the row begins. Raises ``LostClaimError``."""
+        self.note(row, begun_at=ClockTime(), **fields)
+        self.begun.add(row.pk)
+
+    def note(self, row: QueueRow, **fields: Any) -> None:
+        """Write columns of a row in work. Raises ``LostClaimError`` when it is lost."""
+        if not self._write([row], fields):
+            raise LostClaimError(self.policy.queue, row.pk)
+
+    def complete(self, *rows: QueueRow, **fields: Any) -> int:
+        """Mark rows done (all of the claim by default); return how many were still held."""
+        return self._settle(rows or self.rows, {"status": self.policy.done_status} | fields)
+
+    def retry(
+        self, row: QueueRow, error: BaseException | str, *, delay_ms: int | None = None, **fields: Any
+    ) -> int:
+        """
+        Mark a row failed: due again after the backoff, or a dead letter at the cap.
+
+        ``delay_ms`` replaces the backoff. Returns how many rows were still held (0 or 1).
+        """
+        attempts = row.attempts
+        if self.policy.counts is Counts.IN_CATCH:
+            attempts += 1
+        if attempts >= self.policy.cap_of(row):
+            return self.bury(row, error, attempts=attempts, **fields)
+        if delay_ms is None:
+            delay_ms = backoff.delay_ms(attempts, self.policy.backoff_ms)
+        values = {
+            "status": "failed",
+            "attempts": attempts,
+            "next_retry_at": from_now(delay_ms),
+            "last_error": _error_text(error),
+        }
+        return self._settle([row], values | fields)
+
+    def bury(self, row: QueueRow, error: BaseException | str, **fields: Any) -> int:
+        """Make a row a dead letter: it will never be retried by itself."""
+        values = {"status": self.policy.dead_status, "last_error": _error_text(error)}
+        changed = self._settle([row], values | fields)
+        if changed:
+            logger.error(
+                "dead_letter queue=%s id=%s error=%s",
+                self.policy.queue,
+                row.pk,
+                str(values["last_error"]).partition("\n")[0],
+            )
+        return changed
+
+    def wait(self, row: QueueRow, *, delay_ms: int, **fields: Any) -> int:
+        """Give a row back that waits for something: no attempt spent, due again later."""
+        return self._settle(
+            [row], self._given_back() | {"next_retry_at": from_now(delay_ms)} | fields
+        )
+
+    def release(self, *rows: QueueRow, delay_ms: int | None = None, **fields: Any) -> int:
+        """Give rows back as if they had not been claimed, due at once or after a delay."""
+        values = self._given_back() | fields
+        if delay_ms is not None:
+            values["next_retry_at"] = from_now(delay_ms)
+        return self._settle(rows or self.rows, values)
+
+    def interrupt(self, row: QueueRow, *, delay_ms: int | None = None, **fields: Any) -> int:
+        """
+        Give a row back that a shutdown took out of work in flight.
+
+        The attempt is restored, at most ``max_interruptions`` times; then it counts.
+        """
+        if row.interruptions >= self.policy.max_interruptions:
+            return self.retry(row, "Interrupted by a shutdown too often to be given back.", **fields)
+        return self.release(
+            row, delay_ms=delay_ms, interruptions=F("interruptions") + 1, **fields
+        )
+
+    def heartbeat(self) -> int:
+        """Refresh what is still held; forget what was lost. Returns the rows refreshed."""
+        rows = list(self.held.values())
+        if isinstance(self.policy.expiry, Lease):
+            return self._write(rows, {"lease_expires_at": from_now(self.policy.expiry.ms)})
+        return self._write(rows, {"claimed_at": ClockTime()})
+
+    def holds(self, row: QueueRow) -> bool:
+        """Say whether the row is still this claim's, as far as this process knows."""
+        return row.pk in self.held
+
+    def forget(self, *rows: QueueRow) -> None:
+        """Stop refreshing rows whose outcome can no longer be written."""
+        with self._lock:
+            for row in rows:
+                self.held.pop(row.pk, None)
+            done = not self.held
+        if done:
+            holdings.discard(self)
+            if self.suspect:
+                self.suspect = False
+                suspect_gate.leave()
+
+    def _settle(self, rows: Iterable[QueueRow], values: dict[str, Any]) -> int:
+        rows = [row for row in rows if self.holds(row)]
+        ended = dict.fromkeys(self.policy.model.CLAIM_COLUMNS)
+        changed = self._write(rows, ended | values)
+        self.forget(*rows)
+        return changed
+
+    def _write(self, rows: Sequence[QueueRow], values: dict[str, Any]) -> int:
+        ids = [row.pk for row in rows if self.holds(row)]
+        if not ids:
+            return 0
+        with short_transaction(self.policy.using):
+            changed = fenced_update(self.policy, ids, self.token, values)
+        self._report_lost([row for row in rows if row.pk in ids and row.pk not in changed])
+        return len(changed)
+
+    def _report_lost(self, rows: Sequence[QueueRow]) -> None:
+        for row in rows:
+            logger.warning("stale_completion_rejected queue=%s id=%s", self.policy.queue, row.pk)
+        self.forget(*rows)
+
+    def _given_back(self) -> dict[str, Any]:
+        values: dict[str, Any] = {"status": "pending"}
+        if self.policy.counts is Counts.ON_CLAIM:
+            values["attempts"] = F("attempts") - 1
+        return values
+
+
+def claim_rows(policy: ClaimPolicy, *, limit: int | None = None) -> Claim | None:
+    """
+    Claim up to ``limit`` due rows (the policy's batch by default), or one suspect alone.
+
+    Returns None when nothing is due. Commits before it returns.
+    """
+    limit = min(limit or policy.batch, policy.batch)
+    with_suspects = suspect_gate.try_enter()
+    claim = None
+    try:
+        claim = _claim(policy, claim_statement(policy, limit=limit, with_suspects=with_suspects))
+    finally:
+        if with_suspects and not (claim and claim.suspect):
+            suspect_gate.leave()
+    return claim
+
+
+def bury_exhausted(policy: ClaimPolicy, *, limit: int = 100) -> list[int]:
+    """
+    Turn stale rows at their cap into dead letters, which no arm may take; return their ids.
+
+    A worker that dies on the last attempt leaves such a row behind.
+    """
+    rows = policy.model._default_manager.using(policy.using)
+    spent = rows.filter(policy.stale, policy.exhausted, begun_at__isnull=False)
+    values = dict.fromkeys(policy.model.CLAIM_COLUMNS) | {
+        "status": policy.dead_status,
+        "last_error": Concat(
+            Value("The worker died "),
+            Cast(_deaths(policy), TextField()),
+            Value(" times while holding this row; given up.\n"),
+            "last_error",
+        ),
+    }
+    with short_transaction(policy.using):
+        ids = list(
+            spent.order_by("id").select_for_update(skip_locked=True).values_list("pk", flat=True)[
+                :limit
+            ]
+        )
+        if ids:
+            rows.filter(pk__in=ids).update(**values)
+    for row_id in ids:
+        logger.error("dead_letter queue=%s id=%s error=worker_died", policy.queue, row_id)
+    return ids
+
+
+def _claim(policy: ClaimPolicy, statement: ClaimStatement) -> Claim | None:
+    token = uuid.uuid4()
+    variables = {TOKEN: token, WORKER: process_name()}
+    parameters = [
+        variables[value] if isinstance(value, Variable) else value
+        for value in statement.parameters
+    ]
+    connection = connections[policy.using]
+    with short_transaction(policy.using), connection.cursor() as cursor:
+        cursor.execute(statement.text, parameters)
+        found = cursor.fetchall()
+    if not found:
+        return None
+    # RETURNING has no order: hand the rows on in the queue's own.
+    found.sort(key=lambda values: values[-2])
+    suspect = found[0][-1] == "suspect"
+    rows = [_hydrate(policy, statement, values) for values in found]
+    return Claim(policy, token, rows, suspect=suspect)
+
+
+def _hydrate(policy: ClaimPolicy, statement: ClaimStatement, found: Sequence[Any]) -> QueueRow:
+    values = list(found[:-2])
+    for place, functions, column in statement.converters:
+        for convert in functions:
+            values[place] = convert(values[place], column, connections[policy.using])
+    return policy.model.from_db(policy.using, statement.attnames, values)
+
+
+def _deaths(policy: ClaimPolicy) -> Any:
+    if policy.counts is Counts.ON_CLAIM:
+        return F("attempts")
+    return F("stale_recoveries") + 1
+
+
+def _error_text(error: BaseException | str) -> str:
+    return describe(error) if isinstance(error, BaseException) else storable(mask_secrets(error))

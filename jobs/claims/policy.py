@@ -1,0 +1,166 @@
+"""The one object that says how a queue's rows are taken, counted and given up."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import F, Q
+from django.db.models.expressions import Combinable
+from django.db.models.functions import Coalesce
+
+from jobs import conf
+from jobs.clock import Now, ago
+from jobs.errors import PolicyError
+from jobs.queues import LeasedQueueRow, QueueRow
+
+
+class Counts(enum.Enum):
+    """When an attempt is counted, and so which arms its cap gates."""
+
+    # In the claim itself: the cap holds for a row that kills its process before any catch
+    # runs, and it gates both arms, so that the stale arm cannot take such a row for ever.
+    ON_CLAIM = "on claim"
+    # When the work fails: a crash costs no attempt. The cap gates the retry arm only; the
+    # stale arm is gated by a count of stale recoveries instead.
+    IN_CATCH = "in the catch"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StaleAfter:
+    """A claim is stale when ``claimed_at`` is older than this window."""
+
+    ms: int
+    column = "claimed_at"
+
+    def is_stale(self) -> Q:
+        return Q(claimed_at__lt=ago(self.ms))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lease:
+    """A claim is stale when its ``lease_expires_at`` has passed."""
+
+    ms: int
+    column = "lease_expires_at"
+
+    def is_stale(self) -> Q:
+        return Q(lease_expires_at__lt=Now())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """Rows that may be taken, in the order of the partial index that finds them."""
+
+    name: str
+    rows: Q
+    order: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClaimPolicy:
+    """
+    How the rows of one queue are claimed.
+
+    ``max_attempts`` is a number or the name of the row's own column. ``order`` is the claim
+    order of pending rows (their partial index has it too); ``sort`` is the order in which
+    rows of all arms are handed on, as expressions, by default the due time.
+    """
+
+    model: type[QueueRow]
+    counts: Counts
+    max_attempts: int | str = 5
+    max_stale_recoveries: int = 5  # used by queues that count in the catch
+    expiry: StaleAfter | Lease = field(
+        default_factory=lambda: StaleAfter(ms=conf.CLAIM_STALE_MS.get())
+    )
+    order: tuple[str, ...] = ("id",)
+    sort: tuple[Any, ...] = (Coalesce("next_retry_at", "created_at").asc(),)
+    # Narrows every arm, such as to the kinds that this version knows.
+    only: Q = field(default_factory=Q)
+    batch: int = 50  # rows of one claim, at most
+    handlers: int = 1  # rows in work at a time, in one process
+    # The handler takes a whole claim at once, so all of it has begun when it is claimed.
+    whole_claims: bool = False
+    backoff_ms: Sequence[int] = field(default_factory=conf.RETRY_BACKOFF_MS.get)
+    max_interruptions: int = 5
+    done_status: str = "done"
+    dead_status: str = "failed"
+    # Further columns that the claim writes, in terms of the row as it was.
+    on_claim: Mapping[str, Combinable | Any] = field(default_factory=dict)
+    # Columns to read; all by default. The primary key is always read.
+    columns: tuple[str, ...] | None = None
+    # Rows left out in other ways than a Q can say are claimed through another alias.
+    using: str = "default"
+    compiled: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        leased = issubclass(self.model, LeasedQueueRow)
+        if leased != isinstance(self.expiry, Lease):
+            raise PolicyError(
+                self.queue,
+                "a LeasedQueueRow needs expiry=Lease(ms=…), any other row StaleAfter(ms=…)",
+            )
+        if self.batch < 1 or self.handlers < 1:
+            raise PolicyError(self.queue, "batch and handlers are 1 or more")
+        if not self.backoff_ms:
+            raise PolicyError(self.queue, "backoff_ms needs at least one step")
+
+    @property
+    def queue(self) -> str:
+        """The queue's name: its table, which is also its NOTIFY channel."""
+        return self.model._meta.db_table
+
+    @property
+    def cap(self) -> Any:
+        """The cap on attempts as an expression."""
+        return F(self.max_attempts) if isinstance(self.max_attempts, str) else self.max_attempts
+
+    def cap_of(self, row: QueueRow) -> int:
+        """Return the cap on attempts of one row."""
+        if isinstance(self.max_attempts, str):
+            return int(getattr(row, self.max_attempts))
+        return self.max_attempts
+
+    @property
+    def exhausted(self) -> Q:
+        """Stale rows that no arm may take: what they cost has reached its cap."""
+        if self.counts is Counts.ON_CLAIM:
+            return Q(attempts__gte=self.cap)
+        return Q(stale_recoveries__gte=self.max_stale_recoveries)
+
+    @property
+    def stale(self) -> Q:
+        """Rows of a worker that died, or that stopped for longer than the window."""
+        return Q(status="processing") & self.expiry.is_stale() & self.only
+
+    @property
+    def suspects(self) -> Arm:
+        """Stale rows whose work had begun: each may be what killed its worker."""
+        rows = self.stale & Q(begun_at__isnull=False) & ~self.exhausted
+        return Arm(name="suspect", rows=rows, order=(self.expiry.column, "id"))
+
+    @property
+    def arms(self) -> tuple[Arm, ...]:
+        """Rows that may be claimed together."""
+        retryable = Q(status="pending") | Q(status="failed", attempts__lt=self.cap)
+        return (
+            Arm(
+                name="pending",
+                rows=Q(status="pending", next_retry_at__isnull=True) & self.only,
+                order=self.order,
+            ),
+            Arm(
+                name="retry",
+                rows=Q(next_retry_at__lte=Now()) & retryable & self.only,
+                order=("next_retry_at", "id"),
+            ),
+            # Claimed and never begun: nothing is known against it.
+            Arm(
+                name="unbegun",
+                rows=self.stale & Q(begun_at__isnull=True),
+                order=(self.expiry.column, "id"),
+            ),
+        )

@@ -1,0 +1,1 @@
+"""This site: settings, addresses, the embedded PostgreSQL. Not part of the wheel."""

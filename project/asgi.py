@@ -1,0 +1,13 @@
+"""The site for an ASGI server."""
+
+from __future__ import annotations
+
+import os
+
+from django.core.asgi import get_asgi_application
+
+from project.entry import prepare
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
+prepare()
+application = get_asgi_application()
