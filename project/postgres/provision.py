@@ -1,0 +1,49 @@
+"""The site's role and database inside the server."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from project.postgres import sockets
+from project.postgres.accounts import clean_environment
+from project.postgres.errors import ProvisionError
+from project.postgres.passwords import SUPERUSER, Passwords
+from project.postgres.server import Server
+
+STATEMENTS = Path(__file__).parent / "sql" / "provision.sql"
+
+
+def provision(server: Server, *, passwords: Passwords) -> None:
+    """Make the role and the database if they are missing and set the passwords.
+
+    Raises ProvisionError with the last line that psql printed.
+    """
+    passfile = server.places.passfile
+    result = subprocess.run(
+        _psql(server),
+        check=False,
+        capture_output=True,
+        input=_script(passwords).encode(),
+        timeout=60,
+        cwd="/",
+        env={**clean_environment(), "PGPASSFILE": str(passfile)},
+    )
+    if result.returncode != 0:
+        output = result.stderr.decode(errors="replace").strip() or "psql said nothing"
+        raise ProvisionError(output=output.splitlines()[-1], passfile=passfile)
+
+
+def _psql(server: Server) -> list[str]:
+    address = ["-h", str(server.sockets), "-p", str(sockets.PORT)]
+    manner = ["-X", "-q", "-w", "-v", "ON_ERROR_STOP=1", "-f", "-"]
+    return [server.binaries.program("psql"), *manner, *address, "-U", SUPERUSER, "-d", "postgres"]
+
+
+def _script(passwords: Passwords) -> str:
+    # By standard input: arguments can be read by every user of the machine.
+    variables = (
+        f"\\set role_password {passwords.role}\n"
+        f"\\set superuser_password {passwords.superuser}\n"
+    )
+    return variables + STATEMENTS.read_text(encoding="utf-8")
