@@ -11,7 +11,12 @@ Nothing here imports Django: the server is up before the settings are read.
 from __future__ import annotations
 
 from project.postgres.address import ServerAddress
-from project.postgres.attachment import Attachment, attach, connection_parameters
+from project.postgres.attachment import (
+    Attachment,
+    attach,
+    connection_parameters,
+    programs_directory,
+)
 from project.postgres.errors import EmbeddedPostgresError
 
 __all__ = [
@@ -20,4 +25,5 @@ __all__ = [
     "ServerAddress",
     "attach",
     "connection_parameters",
+    "programs_directory",
 ]

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import os
 import pwd
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from project.postgres.errors import NoServerAccountError, NotOurDataDirectoryError
+from project.postgres.processes import run
 
 NAMES = ("postgres", "nobody")
-# Only what the programs need: the site's secrets are not the server's to inherit, and a
-# stray PGDATA, PGPORT or PGOPTIONS would send it elsewhere.
-KEPT_VARIABLES = ("PATH", "TZ", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,21 +25,10 @@ class Account:
 
     def process_options(self) -> dict[str, Any]:
         """Return the arguments for `subprocess` that run a program as this user."""
-        options: dict[str, Any] = {
-            "cwd": "/",
-            "env": clean_environment(),
-            "start_new_session": True,
-        }
-        if os.geteuid() != self.uid:
-            groups = os.getgrouplist(self.name, self.gid)
-            options |= {"user": self.uid, "group": self.gid, "extra_groups": groups}
-        return options
-
-
-def clean_environment() -> dict[str, str]:
-    """Return the environment for PostgreSQL's programs; messages are in English to be read here."""
-    kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
-    return {"PATH": os.defpath, **kept, "LC_ALL": "C"}
+        if os.geteuid() == self.uid:
+            return {}
+        groups = os.getgrouplist(self.name, self.gid)
+        return {"user": self.uid, "group": self.gid, "extra_groups": groups}
 
 
 def account_for(data: Path | None, *, names: Sequence[str] = NAMES) -> Account:
@@ -74,10 +60,7 @@ def can_read(account: Account, path: Path) -> bool:
 
 def _succeeds(account: Account, *, script: str, path: Path) -> bool:
     command = ["/bin/sh", "-c", script, "sh", str(path)]
-    result = subprocess.run(
-        command, check=False, capture_output=True, timeout=30, **account.process_options()
-    )
-    return result.returncode == 0
+    return run(command, user=account.process_options()).returncode == 0
 
 
 def _first_account(names: Sequence[str]) -> Account:

@@ -99,12 +99,14 @@ def connection_parameters(var: Path) -> ServerAddress:
     return address_of(places_of(var))
 
 
+def programs_directory(var: Path) -> Path | None:
+    """Return where the server's own psql, pg_dump and pg_restore are; None before it ran."""
+    record = load_record(places_of(var))
+    return Path(record.binaries) if record else None
+
+
 def address_of(places: Places) -> ServerAddress:
     """Return the recorded address, or the expected one."""
     record = load_record(places)
-    directory = (
-        Path(record.sockets)
-        if record
-        else sockets.expected_directory(places, uid=os.geteuid())
-    )
+    directory = Path(record.sockets) if record else sockets.expected_directory(places)
     return ServerAddress(host=str(directory), passfile=str(places.passfile))

@@ -13,8 +13,14 @@ from pathlib import Path
 
 from project.postgres import wheel
 from project.postgres.accounts import Account
-from project.postgres.errors import NoBinariesError, OtherMajorError
+from project.postgres.errors import (
+    ForeignDirectoryError,
+    NoBinariesError,
+    OtherMajorError,
+    TooOldError,
+)
 from project.postgres.places import Places
+from project.postgres.processes import last_complaint, run
 
 PROGRAMS = ("postgres", "initdb", "pg_dump", "pg_restore", "psql")
 PATTERNS = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin")
@@ -81,10 +87,13 @@ def find_binaries(
 ) -> Binaries:
     """Return the first candidate that will do for `data`, or for a new data directory if None.
 
-    Raises OtherMajorError or NoBinariesError, with why each candidate was passed over.
+    Raises OtherMajorError or NoBinariesError, with why each candidate was passed over, or
+    TooOldError when Django supports the data directory's version no more.
     """
     wanted = _major_of(data) if data else None
     minimum = minimum_major()
+    if data and wanted and wanted < minimum:
+        raise TooOldError(data, major=wanted, minimum=minimum)
     refused: list[str] = []
     for candidate in candidates:
         try:
@@ -100,7 +109,12 @@ def find_binaries(
 
 
 def _major_of(data: Path) -> int:
-    return int((data / "PG_VERSION").read_text(encoding="ascii"))
+    text = (data / "PG_VERSION").read_text(encoding="ascii", errors="replace").strip()
+    # Up to 9.6 a major had two parts.
+    major = re.fullmatch(r"(\d+)(\.\d+)?", text)
+    if not major:
+        raise ForeignDirectoryError(data, reason=f"its PG_VERSION says {text[:20]!r}")
+    return int(major[1])
 
 
 def _require_major(found: Binaries, *, wanted: int | None, minimum: int) -> None:
@@ -130,16 +144,11 @@ def _common_version(directory: Path, *, account: Account) -> str:
 
 def _version(program: Path, *, account: Account) -> str:
     try:
-        result = subprocess.run(
-            [program, "--version"],
-            check=True,
-            capture_output=True,
-            text=True,
-            timeout=30,
-            **account.process_options(),
-        )
+        result = run([str(program), "--version"], user=account.process_options())
     except (OSError, subprocess.SubprocessError) as error:
         raise _UnusableError(f"the user {account.name} cannot run {program.name}") from error
+    if result.returncode != 0:
+        raise _UnusableError(f"{program.name}: {last_complaint(result.stderr)}")
     match = VERSION.search(result.stdout)
     if not match:
         raise _UnusableError(f"{program.name} tells no version")
@@ -159,9 +168,7 @@ def _from_pg_config() -> Iterator[Path]:
     pg_config = shutil.which("pg_config")
     if not pg_config:
         return
-    result = subprocess.run(
-        [pg_config, "--bindir"], check=False, capture_output=True, text=True, timeout=30
-    )
+    result = run([pg_config, "--bindir"])
     directory = Path(result.stdout.strip())
     if result.returncode == 0 and (directory / "postgres").exists():
         yield directory

@@ -6,17 +6,16 @@ import logging
 import os
 import secrets
 import shutil
-import subprocess
-from collections.abc import Iterable
-from contextlib import contextmanager
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from project.postgres.accounts import Account, can_use
 from project.postgres.binaries import Binaries
 from project.postgres.errors import ForeignDirectoryError, InitdbError, PathTooLongError
 from project.postgres.passwords import SUPERUSER, Passwords
-from project.postgres.places import Places, writing
+from project.postgres.places import Places, make_open, writing
+from project.postgres.processes import last_complaint, run
 from project.postgres.record import Record
 
 logger = logging.getLogger(__name__)
@@ -26,6 +25,7 @@ LONGEST_PATH = 900
 # Says in a directory under /var/lib which checkout it serves.
 OWNER_FILE = "checkout"
 CONFIGURATION = Path(__file__).parent / "postgresql.conf"
+INITDB_SECONDS = 300.0
 LOCALES = ("C.UTF-8", "C")
 
 
@@ -53,8 +53,11 @@ def create_data(
     killed leaves nothing that would stop the next. Raises InitdbError.
     """
     _remove_scraps(places.var)
+    is_short = len(os.fsencode(places.data)) <= LONGEST_PATH
+    if not is_short and os.geteuid() != 0:
+        raise PathTooLongError(places.data, limit=LONGEST_PATH)
     with _scratch_room(places.var, account=account) as scratch:
-        if can_use(account, scratch) and _is_short(places.data):
+        if is_short and can_use(account, scratch):
             return _create(scratch, places.data, account, binaries, passwords)
     room = _claim_room(places)
     _remove_scraps(room)
@@ -65,8 +68,6 @@ def create_data(
 def _create(
     scratch: Path, target: Path, account: Account, binaries: Binaries, passwords: Passwords
 ) -> Path:
-    if not _is_short(target):
-        raise PathTooLongError(target, limit=LONGEST_PATH)
     made = scratch / "data"
     pwfile = _write_pwfile(scratch, account=account, password=passwords.superuser)
     _run_initdb(made, target=target, pwfile=pwfile, account=account, binaries=binaries)
@@ -82,20 +83,13 @@ def _run_initdb(
     made: Path, *, target: Path, pwfile: Path, account: Account, binaries: Binaries
 ) -> None:
     for locale in LOCALES:
-        result = subprocess.run(
-            _initdb_command(made, pwfile=pwfile, locale=locale, binaries=binaries),
-            check=False,
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            timeout=300,
-            **account.process_options(),
-        )
-        output = result.stderr.decode(errors="replace").strip() or "it said nothing"
+        command = _initdb_command(made, pwfile=pwfile, locale=locale, binaries=binaries)
+        result = run(command, user=account.process_options(), timeout_seconds=INITDB_SECONDS)
         if result.returncode == 0:
             return
-        if "locale" not in output:
+        if "locale" not in result.stderr:
             break
-    raise InitdbError(target, output=_complaint(output.splitlines()))
+    raise InitdbError(target, output=last_complaint(result.stderr))
 
 
 def _initdb_command(made: Path, *, pwfile: Path, locale: str, binaries: Binaries) -> list[str]:
@@ -104,11 +98,6 @@ def _initdb_command(made: Path, *, pwfile: Path, locale: str, binaries: Binaries
         *("-D", str(made), "-U", SUPERUSER, "-A", "scram-sha-256", f"--pwfile={pwfile}"),
         *("--data-checksums", "-E", "UTF8", f"--locale={locale}"),
     ]
-
-
-def _complaint(lines: Iterable[str]) -> str:
-    complaints = [line for line in lines if "error" in line.lower()]
-    return (complaints or list(lines) or [""])[0]
 
 
 def _write_pwfile(scratch: Path, *, account: Account, password: str) -> Path:
@@ -145,8 +134,9 @@ def _remove_scraps(parent: Path) -> None:
 
 def _claim_room(places: Places) -> Path:
     room = places.remote_room
+    make_open(places.state_root)
+    make_open(room)
     with writing(room):
-        room.mkdir(parents=True, mode=0o755, exist_ok=True)
         (room / OWNER_FILE).write_text(f"{places.var}\n", encoding="utf-8")
     return room
 
@@ -165,10 +155,14 @@ def _is_claimed(room: Path, *, places: Places) -> bool:
 
 def _is_complete(data: Path) -> bool:
     try:
-        return (data / "global" / "pg_control").exists() and (data / "PG_VERSION").exists()
+        for name in ("PG_VERSION", "global/pg_control"):
+            os.stat(data / name)  # noqa: PTH116 - `exists` hides a refusal on some Pythons
+    except (FileNotFoundError, NotADirectoryError):
+        return False
     except PermissionError:
         # Another user's; who that is, is told when the server's user is chosen.
         return True
+    return True
 
 
 def _put_aside(data: Path) -> None:
@@ -180,7 +174,3 @@ def _put_aside(data: Path) -> None:
     with writing(data):
         data.rename(aside)
     logger.warning("postgres_incomplete_moved_aside data=%s aside=%s", data, aside)
-
-
-def _is_short(data: Path) -> bool:
-    return len(os.fsencode(data)) <= LONGEST_PATH

@@ -69,7 +69,8 @@ class NotOurDataDirectoryError(EmbeddedPostgresError):
         """`owner` has it, `user` runs this process."""
         super().__init__(
             f"The data directory {data} belongs to the user {owner}, this command runs as {user}.",
-            hint=f"Run it as root or as {owner}; or, to start anew without its data, remove {data}.",
+            hint=f"Run it as root or as {owner}; or, to start anew without its data, remove "
+            f"{data}.",
         )
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import logging
-import os
 import socket
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from project.postgres import pidfile, sockets
-from project.postgres.accounts import account_for
-from project.postgres.binaries import Candidate, default_candidates, find_binaries
+from project.postgres.accounts import Account, account_for
+from project.postgres.binaries import Binaries, Candidate, default_candidates, find_binaries
 from project.postgres.cluster import create_data, existing_data
 from project.postgres.logfile import keep_log_small
 from project.postgres.passwords import Passwords, load_passwords, make_passwords
@@ -31,17 +30,19 @@ def ensure_running(places: Places, *, candidates: Sequence[Candidate] | None = N
     """
     record = load_record(places)
     data = existing_data(places, record=record)
+    account = account_for(data)
     postmaster = pidfile.find_postmaster(data) if data else None
     if record and postmaster and _is_usable(postmaster.pid, record=record, places=places):
         if not record.wanted:
             save_record(replace(record, wanted=True), places=places)
         return postmaster.pid
-    server, passwords = _prepare(places, record=record, data=data, candidates=candidates)
+    wanted = default_candidates() if candidates is None else candidates
+    binaries = find_binaries(wanted, account=account, places=places, data=data)
     if postmaster:
         # Left in the middle of its start, or cut off from its socket.
-        logger.warning("postgres_restarting pid=%s data=%s", postmaster.pid, server.data)
+        logger.warning("postgres_restarting pid=%s data=%s", postmaster.pid, data)
         stop(postmaster.pid)
-    return _bring_up(server, passwords=passwords)
+    return _bring_up(places, data=data, account=account, binaries=binaries, record=record)
 
 
 def stop_running(places: Places) -> bool:
@@ -71,29 +72,25 @@ def _accepts(path: Path) -> bool:
     return True
 
 
-def _prepare(
+def _bring_up(
     places: Places,
     *,
-    record: Record | None,
     data: Path | None,
-    candidates: Sequence[Candidate] | None,
-) -> tuple[Server, Passwords | None]:
-    account = account_for(data)
-    wanted = default_candidates() if candidates is None else iter(candidates)
-    binaries = find_binaries(wanted, account=account, places=places, data=data)
+    account: Account,
+    binaries: Binaries,
+    record: Record | None,
+) -> int:
     passwords = load_passwords(places)
     if data is None:
         passwords = passwords or make_passwords(places)
         data = create_data(places, account=account, binaries=binaries, passwords=passwords)
     recorded = Path(record.sockets) if record else None
     directory = sockets.prepare_directory(places, account=account, recorded=recorded)
-    server = Server(
-        places=places, data=data, sockets=directory, binaries=binaries, account=account
-    )
-    return server, passwords
+    server = Server(places=places, data=data, sockets=directory, binaries=binaries, account=account)
+    return _start_recorded(server, passwords=passwords)
 
 
-def _bring_up(server: Server, *, passwords: Passwords | None) -> int:
+def _start_recorded(server: Server, *, passwords: Passwords | None) -> int:
     keep_log_small(server.places)
     _record(server, ready_pid=0)
     passwords = passwords or _replace_passwords(server)
@@ -110,7 +107,7 @@ def _replace_passwords(server: Server) -> Passwords:
     passwords = make_passwords(server.places)
     rules = server.sockets / "pg_hba.conf"
     rules.write_text("local all all trust\n", encoding="ascii")
-    os.chmod(rules, 0o644)
+    rules.chmod(0o644)
     try:
         stop(_start_provisioned(server, f"hba_file={rules}", passwords=passwords))
     finally:

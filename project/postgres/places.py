@@ -76,6 +76,17 @@ def make_var(places: Places) -> None:
         places.var.mkdir(parents=True, exist_ok=True)
 
 
+def make_open(directory: Path) -> None:
+    """Create a directory that every user can pass; one that exists is left as it is."""
+    with writing(directory):
+        try:
+            directory.mkdir()
+        except FileExistsError:
+            return
+        # The umask of this process may be stricter.
+        directory.chmod(0o755)
+
+
 def open_in_var(path: Path, *, flags: int) -> int:
     """Open `path`, creating it with mode 0600; returns a descriptor.
 

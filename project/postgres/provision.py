@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 from project.postgres import sockets
-from project.postgres.accounts import clean_environment
 from project.postgres.errors import ProvisionError
 from project.postgres.passwords import SUPERUSER, Passwords
+from project.postgres.processes import last_complaint, run
 from project.postgres.server import Server
 
 STATEMENTS = Path(__file__).parent / "sql" / "provision.sql"
@@ -20,18 +19,10 @@ def provision(server: Server, *, passwords: Passwords) -> None:
     Raises ProvisionError with the last line that psql printed.
     """
     passfile = server.places.passfile
-    result = subprocess.run(
-        _psql(server),
-        check=False,
-        capture_output=True,
-        input=_script(passwords).encode(),
-        timeout=60,
-        cwd="/",
-        env={**clean_environment(), "PGPASSFILE": str(passfile)},
-    )
+    variables = {"PGPASSFILE": str(passfile)}
+    result = run(_psql(server), text=_script(passwords), variables=variables)
     if result.returncode != 0:
-        output = result.stderr.decode(errors="replace").strip() or "psql said nothing"
-        raise ProvisionError(output=output.splitlines()[-1], passfile=passfile)
+        raise ProvisionError(output=last_complaint(result.stderr), passfile=passfile)
 
 
 def _psql(server: Server) -> list[str]:
@@ -43,7 +34,6 @@ def _psql(server: Server) -> list[str]:
 def _script(passwords: Passwords) -> str:
     # By standard input: arguments can be read by every user of the machine.
     variables = (
-        f"\\set role_password {passwords.role}\n"
-        f"\\set superuser_password {passwords.superuser}\n"
+        f"\\set role_password {passwords.role}\n\\set superuser_password {passwords.superuser}\n"
     )
     return variables + STATEMENTS.read_text(encoding="utf-8")

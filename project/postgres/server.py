@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from project.postgres.accounts import Account
 from project.postgres.binaries import Binaries
 from project.postgres.errors import StartError, StopError
 from project.postgres.places import Places, open_in_var
+from project.postgres.processes import last_complaint, launch
 
 # Crash recovery replays what was written since the last checkpoint.
 READY_SECONDS = 120.0
@@ -74,10 +76,8 @@ def start(server: Server, *options: str) -> int:
 def stop(pid: int) -> None:
     """Stop the server: a fast shutdown, after a minute an immediate one; waits for its end."""
     for number, seconds in ((signal.SIGINT, STOP_SECONDS), (signal.SIGQUIT, QUIT_SECONDS)):
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
-        except ProcessLookupError:
-            pass
         if wait_until(lambda: has_ended(pid), seconds=seconds):
             return
     raise StopError(pid, seconds=STOP_SECONDS + QUIT_SECONDS)
@@ -85,10 +85,8 @@ def stop(pid: int) -> None:
 
 def has_ended(pid: int) -> bool:
     """Whether the server process is gone; reaps it if it was a child of this process."""
-    try:
+    with contextlib.suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)
-    except ChildProcessError:
-        pass
     return not pidfile.is_alive(pid)
 
 
@@ -108,27 +106,20 @@ def _start_once(server: Server, *options: str) -> int:
     log = open_in_var(server.places.log, flags=os.O_WRONLY | os.O_APPEND)
     try:
         offset = os.fstat(log).st_size
-        child = _spawn(server.command(*options), log=log, account=server.account)
+        child = launch(server.command(*options), log=log, user=server.account.process_options())
     finally:
         os.close(log)
     try:
         _wait_until_ready(child, server=server, offset=offset)
     except BaseException:
-        stop(child.pid)
+        if child.returncode is None:
+            stop(child.pid)
         raise
     finally:
         # From here on it is known by its number alone, to us as to the processes that adopt
         # it; else Popen complains of a program that outlives it.
         child.returncode = child.returncode or 0
     return child.pid
-
-
-def _spawn(command: list[str], *, log: int, account: Account) -> subprocess.Popen[bytes]:
-    # In a session of its own: Ctrl-C at the terminal is for the workers, which need the
-    # server until they have stopped.
-    return subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **account.process_options()
-    )
 
 
 def _wait_until_ready(child: subprocess.Popen[bytes], *, server: Server, offset: int) -> None:
@@ -150,6 +141,4 @@ def _is_ready(pid: int, *, data: Path) -> bool:
 def _last_complaint(log: Path, *, offset: int) -> str:
     with log.open("rb") as file:
         file.seek(offset)
-        lines = file.read().decode(errors="replace").splitlines()
-    fatal = [line for line in lines if "FATAL:" in line or "error" in line.lower()]
-    return (fatal or lines or ["it said nothing"])[-1].strip()
+        return last_complaint(file.read().decode(errors="replace"))

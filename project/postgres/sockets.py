@@ -8,7 +8,8 @@ import secrets
 import stat
 from pathlib import Path
 
-from project.postgres.accounts import Account, can_use
+from project.postgres.accounts import Account, account_for, can_use
+from project.postgres.errors import NoServerAccountError
 from project.postgres.places import Places, writing
 
 PORT = 5432
@@ -18,9 +19,13 @@ PLAIN = re.compile(r"/[A-Za-z0-9/._-]*")
 FALLBACK = Path("/tmp")  # noqa: S108 - what is made in it is private and checked
 
 
-def expected_directory(places: Places, *, uid: int) -> Path:
-    """Return the directory that is tried first; nothing is touched."""
-    return _bases()[0] / f"engineroom-{uid}-{places.digest}"
+def expected_directory(places: Places) -> Path:
+    """Return the directory that a new server's socket is put into; nothing is touched."""
+    try:
+        uid = account_for(None).uid
+    except NoServerAccountError:
+        uid = os.geteuid()
+    return _bases()[0] / _name(places, uid=uid)
 
 
 def prepare_directory(places: Places, *, account: Account, recorded: Path | None) -> Path:
@@ -29,7 +34,7 @@ def prepare_directory(places: Places, *, account: Account, recorded: Path | None
     The recorded one is used again if it still is private; one that another user has made
     under our name is left alone and a new name is taken.
     """
-    expected = [base / expected_directory(places, uid=account.uid).name for base in _bases()]
+    expected = [base / _name(places, uid=account.uid) for base in _bases()]
     spare = FALLBACK / f"{expected[0].name}-{secrets.token_hex(4)}"
     tried = [*([recorded] if recorded else []), *expected, spare]
     for directory in tried:
@@ -58,6 +63,10 @@ def remove_directory(directory: Path) -> None:
         directory.rmdir()
     except OSError:
         return
+
+
+def _name(places: Places, *, uid: int) -> str:
+    return f"engineroom-{uid}-{places.digest}"
 
 
 def _bases() -> list[Path]:

