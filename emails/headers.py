@@ -24,9 +24,9 @@ LONGEST_LINE = 998  # RFC 5322 §2.1.1
 NAME = re.compile(r"[!-9;-~]+")
 LONGEST_NAME = 200
 PIECE = re.compile(r"[ \t]*[^ \t]+")
-BRACKETED = re.compile(r"[ \t]*(?:<[^<>]*>[^ \t<]*|[^ \t<]+<?|<)")
+BRACKETED = re.compile(r"[ \t]*(?:<[^<>]*>|[^ \t])+")
 PLAIN_VALUE = re.compile(r"[!-~]+(?:[ \t]{1,60}[!-~]+)*")
-TOKEN_VALUE = re.compile(r"[!#-'*+.0-9A-Z^-~-]+")
+TOKEN_VALUE = re.compile(r"[!#$&+.0-9A-Za-z^_`|~-]+")
 FOLD = re.compile(r"(?:\r\n|\r|\n)(?=[ \t])")
 ADDRESS_HEADERS = frozenset(
     "from sender reply-to to cc resent-from resent-sender resent-to resent-cc "
@@ -36,12 +36,21 @@ ID_HEADERS = frozenset("message-id in-reply-to references content-id resent-mess
 PARAMETER_HEADERS = frozenset("content-type content-disposition".split())
 
 
+class Opaque(str):
+    """The value of a header that is written as mere text, whatever its name.
+
+    For what somebody else's message, attached to this one, has in its headers.
+    """
+
+    __slots__ = ()
+
+
 class WirePolicy(email.policy.EmailPolicy):
     """The policy with which a finished message is flattened: CRLF, 7 bits, headers folded here."""
 
     def fold(self, name: str, value: Any) -> str:  # noqa: ANN401 -- whatever a Message holds
         if self.max_line_length == 0:  # the generator's way to say: signed, leave it as it is
-            return f"{name}: {_unfolded(value, keep_folds=True)}\r\n"
+            return f"{name}: {unfolded(value, keep_folds=True)}\r\n"
         return fold_header(name, value)
 
     def fold_binary(self, name: str, value: Any) -> bytes:  # noqa: ANN401
@@ -65,14 +74,16 @@ def fold_header(name: str, value: Any) -> str:  # noqa: ANN401
     """
     check_name(name)
     kind = name.lower()
-    if kind in PARAMETER_HEADERS:
+    if isinstance(value, Opaque):
+        lines = _join(name, _text_pieces(name, value))
+    elif kind in PARAMETER_HEADERS:
         lines = _join(name, _parameter_pieces(value))
     elif kind in ADDRESS_HEADERS:
-        lines = _join(name, _address_pieces(name, _unfolded(value)))
+        lines = _join(name, _address_pieces(name, unfolded(value)))
     elif kind in ID_HEADERS or kind.startswith("list-"):
-        lines = _join(name, _bracketed_pieces(name, _unfolded(value)))
+        lines = _join(name, _bracketed_pieces(name, unfolded(value)))
     else:
-        lines = _join(name, _text_pieces(name, _unfolded(value)))
+        lines = _join(name, _text_pieces(name, unfolded(value)))
     if any(len(line) > LONGEST_LINE for line in lines):
         raise InvalidHeaderValue(name, str(value), allowed=f"no word above {LONGEST_LINE} bytes")
     return "\r\n".join(lines) + "\r\n"
@@ -84,7 +95,7 @@ def parameters(value: Any) -> tuple[str, dict[str, str]]:  # noqa: ANN401
         main = getattr(value, "content_type", None) or getattr(value, "content_disposition", "")
         return str(main or ""), dict(value.params)
     holder = email.message.Message()
-    holder["Content-Type"] = _unfolded(value)
+    holder["Content-Type"] = unfolded(value)
     (main, _), *rest = holder.get_params(failobj=[("", "")])
     return main, {
         name.lower(): email.utils.collapse_rfc2231_value(part, errors="replace")
@@ -93,7 +104,7 @@ def parameters(value: Any) -> tuple[str, dict[str, str]]:  # noqa: ANN401
     }
 
 
-def _unfolded(value: Any, *, keep_folds: bool = False) -> str:  # noqa: ANN401
+def unfolded(value: Any, *, keep_folds: bool = False) -> str:  # noqa: ANN401
     text = str(value)
     if isinstance(value, email.header.Header) or _has_escapes(text):
         text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
@@ -178,9 +189,8 @@ def _parameter_pieces(value: Any) -> Iterator[str]:  # noqa: ANN401
 
 def _parameter(name: str, text: str) -> list[str]:
     """Write a parameter, in the way of RFC 2231 where it is long or not plain ASCII."""
-    if re.fullmatch(r"[ -~]*", text):
-        escaped = re.sub(r'(["\\])', r"\\\1", text)
-        plain = text if TOKEN_VALUE.fullmatch(text) and "'" not in text else f'"{escaped}"'
+    if re.fullmatch(r'[ !#-\[\]-~]*', text):  # no quotes and backslashes: parsers differ on them
+        plain = text if TOKEN_VALUE.fullmatch(text) else f'"{text}"'
         if len(name) + len(plain) + 3 <= LINE_LENGTH or name == "boundary":
             return [f"{name}={plain}"]
     whole = _percent_encoded(text)
