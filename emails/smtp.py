@@ -1,0 +1,384 @@
+"""A connection to an SMTP server: opened, used for many mails one after the other, closed.
+
+On smtplib's primitives, not its `sendmail`: that one hides which recipients were refused, and a
+connection lost before the greeting looks to it as one lost after the final dot.
+"""
+
+from __future__ import annotations
+
+import base64
+import enum
+import smtplib
+import socket
+import ssl
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.core.mail.utils import DNS_NAME
+
+from emails.envelopes import BeforeDot, ChannelError, DeliveryResult, Envelope
+from emails.errors import ChannelDown, StaleConnection
+from emails.replies import Reply, Stage, parse_reply
+from emails.transactions import Transaction
+
+SERVICE_READY = 220
+LONGEST_REPLY = 1_000_000  # bytes; a server that never ends its reply must not fill the memory
+MOST_CHALLENGES = 5
+CHECK_SECONDS = 10.0
+QUIT_SECONDS = 5.0
+
+
+class Security(enum.Enum):
+    """How the conversation is encrypted."""
+
+    NONE = "none"
+    STARTTLS = "starttls"  # required: without it nothing is said
+    IMPLICIT = "implicit"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Server:
+    """Where and how to connect."""
+
+    host: str
+    port: int
+    security: Security = Security.NONE
+    user: str = ""
+    password: str = field(default="", repr=False)
+    ca: str = ""  # a file of certificates to trust instead of the system's
+    verify: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timeouts:
+    """How long a server may take, in seconds."""
+
+    connect: float = 30.0  # for each of its addresses, TLS included
+    command: float = 60.0  # until the whole reply is there
+    data: float = 180.0  # for one block of the body
+    final: float = 120.0  # from the final dot to its reply
+
+
+class Client(smtplib.SMTP):
+    """smtplib's client with a deadline per reply, TCP_NODELAY, and credentials in UTF-8."""
+
+    def __init__(self, server: Server, *, timeouts: Timeouts) -> None:
+        """Prepare a client; nothing is connected yet."""
+        super().__init__(local_hostname=DNS_NAME.get_fqdn(), timeout=timeouts.connect)
+        self._host = server.host  # what smtplib checks certificates against
+        self._server = server
+        self._deadline = 0.0
+        self._seconds = 0.0
+        self.timed_out = False
+
+    def allow(self, seconds: float) -> None:
+        """Give the next block to be sent, or the next reply to come, so much time."""
+        self._seconds = seconds
+        self._deadline = time.monotonic() + seconds
+        if self.sock is not None:
+            self.sock.settimeout(seconds)
+
+    def remaining(self) -> float:
+        """Return the seconds left for the current reply. Raises TimeoutError when none are."""
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            self.timed_out = True
+            raise TimeoutError(f"no reply within {self._seconds:g} s")
+        return left
+
+    def getreply(self) -> tuple[int, bytes]:
+        """Read one reply within the time allowed; see `smtplib.SMTP.getreply`."""
+        if self.file is None and self.sock is not None:
+            self.file = DeadlineReader(self.sock, remaining=self.remaining)
+        return super().getreply()
+
+    def write(self, data: bytes) -> None:
+        """Send bytes as they are. Raises OSError, and leaves the socket open to read why."""
+        if self.sock is None:
+            raise ConnectionError("the connection is closed")
+        self.sock.sendall(data)
+
+    def is_gone(self) -> bool:
+        """Whether the server has closed the connection, or spoken out of turn to say that it will.
+
+        Not known over TLS, whose records come unasked.
+        """
+        if self.sock is None or isinstance(self.sock, ssl.SSLSocket):
+            return self.sock is None
+        self.sock.settimeout(0)
+        try:
+            self.sock.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+        return True
+
+    def auth(
+        self, mechanism: str, authobject: Any, *, initial_response_ok: bool = True
+    ) -> tuple[int, bytes]:
+        """Authenticate as smtplib does, with UTF-8 (RFC 4616) where that allows ASCII only."""
+        first = authobject() if initial_response_ok else None
+        if first is None:
+            code, challenge = self.docmd("AUTH", mechanism)
+        else:
+            code, challenge = self.docmd("AUTH", f"{mechanism} {_base64(first)}")
+        for _ in range(MOST_CHALLENGES):
+            if code != 334:  # noqa: PLR2004
+                break
+            answer = authobject(base64.decodebytes(challenge))
+            code, challenge = self.docmd(_base64(answer))
+        if code in {235, 503}:
+            return code, challenge
+        raise smtplib.SMTPAuthenticationError(code, challenge)
+
+    def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:
+        plain = socket.create_connection((host, port), timeout)
+        # The commit before the final dot splits body and dot into two writes: with Nagle's
+        # algorithm the second would wait 40 ms for the acknowledgement of the first.
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._server.security is not Security.IMPLICIT:
+            return plain
+        try:
+            return tls_context(self._server).wrap_socket(plain, server_hostname=host)
+        except BaseException:
+            plain.close()
+            raise
+
+
+class DeadlineReader:
+    """Reads lines off a socket until a deadline, however slowly they drip."""
+
+    def __init__(self, sock: socket.socket, *, remaining: Callable[[], float]) -> None:
+        """Read from `sock` as long as `remaining()` gives seconds."""
+        self._sock = sock
+        self._remaining = remaining
+        self._buffer = b""
+        self._taken = 0
+
+    def readline(self, limit: int) -> bytes:
+        """Return one line with its end, what there was before the end, or `limit` bytes."""
+        while b"\n" not in self._buffer and len(self._buffer) < limit:
+            self._sock.settimeout(self._remaining())
+            try:
+                data = self._sock.recv(8192)
+            except TimeoutError:
+                self._remaining()
+                continue
+            if not data:
+                break
+            self._buffer += data
+        end = self._buffer.find(b"\n") + 1 or len(self._buffer)
+        line, self._buffer = self._buffer[: min(end, limit)], self._buffer[min(end, limit) :]
+        self._taken = self._taken + len(line) if line[3:4] == b"-" else 0
+        if self._taken > LONGEST_REPLY:
+            raise OSError("the reply never ends")
+        return line
+
+    def close(self) -> None:
+        """Forget what was read ahead; the socket is closed by its owner."""
+        self._buffer = b""
+
+
+class Connection:
+    """One kept connection. Used by one thread at a time; `abort` may come from any."""
+
+    def __init__(self, server: Server, *, timeouts: Timeouts | None = None) -> None:
+        """Prepare a connection; `open` connects."""
+        self._server = server
+        self._timeouts = timeouts or Timeouts()
+        self._client = Client(server, timeouts=self._timeouts)
+        self._reset_due = False
+        self._aborted = False
+        self.messages = 0  # begun on this connection
+
+    def __repr__(self) -> str:
+        """Show where it leads; credentials are in nobody's interest."""
+        return f"<Connection {self._server.host}:{self._server.port} messages={self.messages}>"
+
+    @property
+    def usable(self) -> bool:
+        """Whether another mail can be given to it, as far as is known without asking."""
+        return self._client.sock is not None and not self._aborted
+
+    def open(self) -> None:
+        """Connect, greet, encrypt and sign in. Raises ChannelDown."""
+        try:
+            self._connect()
+            self._greet()
+            if self._server.security is Security.STARTTLS:
+                self._encrypt()
+                self._greet()
+            if self._server.user:
+                self._sign_in()
+        except BaseException:
+            self._client.close()
+            raise
+        if self._aborted:
+            self._client.close()
+            raise ChannelDown(ChannelError(stage=Stage.CONNECT, detail="aborted"))
+
+    def deliver(self, envelope: Envelope, *, before_dot: BeforeDot) -> DeliveryResult:
+        """Give one mail to the server and say what came of each recipient.
+
+        `before_dot` is called when all but the final dot is sent; what it raises goes through,
+        and the mail is not sent. Raises StaleConnection if this kept connection was already
+        closed: nothing of the mail was taken, so another connection can be tried at once.
+        """
+        kept = self.messages > 0
+        self.messages += 1
+        if not self._finish_reset():
+            raise StaleConnection("while it was not in use")
+        transaction = Transaction(self._client, envelope, timeouts=self._timeouts)
+        result = transaction.run(before_dot)
+        if kept and transaction.found_closed and not self._aborted:
+            raise StaleConnection("at the first command")
+        self._start_reset()
+        return result
+
+    def reset(self) -> bool:
+        """Make the server forget a half-made transaction, and learn whether it is still there."""
+        self._start_reset()
+        return self._finish_reset()
+
+    def check(self) -> bool:
+        """Ask a connection that has rested whether the server is still there."""
+        if self._finish_reset():
+            try:
+                self._client.allow(CHECK_SECONDS)
+                code, _ = self._client.noop()
+            except (OSError, smtplib.SMTPException):
+                code = -1
+            if not 200 <= code <= 299:  # noqa: PLR2004
+                self._client.close()
+        return self.usable
+
+    def quit(self) -> None:
+        """Take leave and close. That the server has gone already is no failure."""
+        if self._client.sock is None:
+            return
+        try:
+            self._client.allow(QUIT_SECONDS)
+            if self._reset_due:
+                self._client.getreply()
+            self._client.docmd("QUIT")
+        except (OSError, smtplib.SMTPException):
+            pass  # every mail has had its reply by now
+        finally:
+            self._client.close()
+
+    def abort(self) -> None:
+        """End it from another thread: whoever waits on it gets an error at once."""
+        self._aborted = True
+        sock = self._client.sock
+        if sock is not None:
+            try:
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)
+            except OSError:
+                pass  # it was closed in this moment
+
+    def _start_reset(self) -> None:
+        # Sent now, its reply read before the next mail: the server works on it meanwhile.
+        if not self.usable or self._reset_due:
+            return
+        try:
+            self._client.allow(self._timeouts.command)
+            self._client.write(b"RSET\r\n")
+            self._reset_due = True
+        except OSError:
+            self._client.close()
+
+    def _finish_reset(self) -> bool:
+        if self._reset_due:
+            self._reset_due = False
+            try:
+                self._client.allow(self._timeouts.command)
+                code, _ = self._client.getreply()
+            except (OSError, smtplib.SMTPException):
+                code = -1
+            if not 200 <= code <= 299:  # noqa: PLR2004
+                self._client.close()
+        return self.usable
+
+    def _connect(self) -> None:
+        try:
+            self._client.allow(self._timeouts.connect)
+            code, text = self._client.connect(self._server.host, self._server.port)
+        except smtplib.SMTPException as error:
+            raise _down(Stage.GREETING, error) from error
+        except (OSError, ValueError) as error:
+            raise _down(Stage.CONNECT, error) from error
+        if code != SERVICE_READY:
+            raise _refused(Stage.GREETING, parse_reply(code, text))
+
+    def _greet(self) -> None:
+        try:
+            self._client.allow(self._timeouts.command)
+            code, text = self._client.ehlo()
+            if 500 <= code <= 599:  # noqa: PLR2004 -- a server from before RFC 1869
+                code, text = self._client.helo()
+        except (OSError, smtplib.SMTPException) as error:
+            raise _down(Stage.EHLO, error) from error
+        if not 200 <= code <= 299:  # noqa: PLR2004
+            raise _refused(Stage.EHLO, parse_reply(code, text))
+
+    def _encrypt(self) -> None:
+        try:
+            self._client.allow(self._timeouts.command)
+            code, text = self._client.starttls(context=tls_context(self._server))
+        except smtplib.SMTPNotSupportedError as error:
+            detail = "the server does not offer STARTTLS, and smtp+tls:// requires it"
+            raise ChannelDown(ChannelError(stage=Stage.STARTTLS, detail=detail)) from error
+        except smtplib.SMTPResponseException as error:
+            raise _refused(Stage.STARTTLS, _reply_of(error)) from error
+        except (OSError, smtplib.SMTPException) as error:
+            raise _down(Stage.STARTTLS, error) from error
+        if code != SERVICE_READY:
+            raise _refused(Stage.STARTTLS, parse_reply(code, text))
+
+    def _sign_in(self) -> None:
+        try:
+            self._client.allow(self._timeouts.command)
+            self._client.login(self._server.user, self._server.password)
+        except smtplib.SMTPResponseException as error:
+            raise _refused(Stage.AUTH, _reply_of(error)) from None
+        except (OSError, smtplib.SMTPException, UnicodeError) as error:
+            detail = "the password is not ASCII" if isinstance(error, UnicodeError) else str(error)
+            raise ChannelDown(ChannelError(stage=Stage.AUTH, detail=detail)) from None
+
+
+def open_connection(server: Server, *, timeouts: Timeouts | None = None) -> Connection:
+    """Return an open connection. Raises ChannelDown."""
+    connection = Connection(server, timeouts=timeouts)
+    connection.open()
+    return connection
+
+
+def tls_context(server: Server) -> ssl.SSLContext:
+    """Return the rules for TLS with this server. Raises OSError if its `ca` cannot be read."""
+    context = ssl.create_default_context(cafile=server.ca or None)
+    if not server.verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode("utf-8")).decode("ascii")
+
+
+def _reply_of(error: smtplib.SMTPResponseException) -> Reply:
+    text = error.smtp_error
+    return parse_reply(error.smtp_code, text if isinstance(text, bytes) else text.encode())
+
+
+def _refused(stage: Stage, reply: Reply) -> ChannelDown:
+    return ChannelDown(ChannelError(stage=stage, reply=reply))
+
+
+def _down(stage: Stage, error: Exception) -> ChannelDown:
+    kind = "TLS failed: " if isinstance(error, ssl.SSLError) else ""
+    detail = str(error) or type(error).__name__
+    return ChannelDown(ChannelError(stage=stage, detail=f"{kind}{detail}"))
