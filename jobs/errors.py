@@ -86,3 +86,62 @@ class StoppedTaskError(EngineroomError):
 
     def __init__(self, task: str) -> None:
         super().__init__(f"The task {task} is stopped, so its timer would not fire any more.")
+
+
+class MissingPackageError(EngineroomError):
+    """A package that is installed by an extra only."""
+
+    def __init__(self, what: str, package: str, extra: str) -> None:
+        super().__init__(f"{what} needs the package {package}: pip install '{extra}'.")
+
+
+class UnappliedMigrationsError(EngineroomError):
+    """The database is older than the code."""
+
+    def __init__(self, names: list[str]) -> None:
+        listed = ", ".join(names[:3]) + (" …" if len(names) > 3 else "")
+        super().__init__(
+            f"{len(names)} migrations are not applied ({listed}): run manage.py migrate."
+        )
+
+
+class PortInUseError(EngineroomError):
+    """An address that cannot be listened on."""
+
+    def __init__(self, setting: str, host: str, port: int, detail: str) -> None:
+        super().__init__(
+            f"{setting}={host}:{port} cannot be listened on ({detail}): "
+            f"stop what uses it, or choose another port."
+        )
+
+
+class DatabaseSilentError(EngineroomError):
+    """A database connection on which no answer came in time."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"The database did not answer within {seconds:g} s.")
+
+
+class ListenSilentError(EngineroomError):
+    """A LISTEN connection that did not deliver what was sent to it."""
+
+    def __init__(self, *, seconds: float, was_proved: bool, trouble: str | None) -> None:
+        self.was_proved = was_proved
+        self.trouble = trouble
+        if trouble:
+            hint = f"it could not be sent ({trouble})"
+        elif was_proved:
+            hint = "the connection has died unnoticed"
+        else:
+            hint = (
+                "a pooler in transaction mode accepts LISTEN and delivers nothing; "
+                "set DIRECT_DATABASE_URL to an unpooled URL"
+            )
+        super().__init__(f"No echo came back within {seconds:g} s: {hint}.")
+
+
+class ListenPausedError(EngineroomError):
+    """A process that stood still, so that what its LISTEN connection holds is old."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"The process stood still for {seconds:.0f} s.")
