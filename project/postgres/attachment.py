@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,11 +13,14 @@ from typing import Self
 from project.postgres import sockets
 from project.postgres.address import ServerAddress
 from project.postgres.binaries import Candidate
+from project.postgres.errors import VarNotWritableError
 from project.postgres.lifecycle import ensure_running, stop_running
 from project.postgres.locks import exclusively, is_shared, release, share
 from project.postgres.places import Places, make_var, places_of
 from project.postgres.record import load_record
 from project.postgres.supervisor import Supervisor
+
+logger = logging.getLogger(__name__)
 
 
 class Attachment:
@@ -48,11 +52,15 @@ class Attachment:
             return
         atexit.unregister(self.detach)
         self._supervisor.stop()
-        with exclusively(self.places.mutex):
-            release(self._lock)
-            self._lock = None
-            if not is_shared(self.places.users):
-                stop_running(self.places)
+        lock, self._lock = self._lock, None
+        try:
+            with exclusively(self.places.mutex):
+                release(lock)
+                if not is_shared(self.places.users):
+                    stop_running(self.places)
+        except VarNotWritableError:
+            # `var` was removed meanwhile; the server ends by itself once it misses its files.
+            logger.warning("postgres_left var=%s", self.places.var)
 
     def __enter__(self) -> Self:
         """Return the attachment itself."""

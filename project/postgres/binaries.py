@@ -126,7 +126,7 @@ def _require_major(found: Binaries, *, wanted: int | None, minimum: int) -> None
 
 def _inspect(candidate: Candidate, *, account: Account, places: Places) -> Binaries:
     directory = candidate.directory
-    missing = [name for name in PROGRAMS if not (directory / name).exists()]
+    missing = [name for name in PROGRAMS if not os.path.exists(directory / name)]  # noqa: PTH110
     if missing:
         raise _UnusableError(f"has no {', '.join(missing)}")
     if candidate.source == WHEEL and not wheel.is_usable(directory, account=account):
@@ -159,9 +159,9 @@ def _on_path() -> Iterator[Path]:
     # Debian links some programs into /usr/bin as wrappers of another set: what a link
     # points to is the real directory.
     for entry in os.get_exec_path():
-        program = Path(entry) / "postgres"
-        if program.is_file():
-            yield program.resolve().parent
+        program = shutil.which("postgres", path=entry)
+        if program:
+            yield Path(program).resolve().parent
 
 
 def _from_pg_config() -> Iterator[Path]:
@@ -170,7 +170,7 @@ def _from_pg_config() -> Iterator[Path]:
         return
     result = run([pg_config, "--bindir"])
     directory = Path(result.stdout.strip())
-    if result.returncode == 0 and (directory / "postgres").exists():
+    if result.returncode == 0 and shutil.which("postgres", path=str(directory)):
         yield directory
 
 
