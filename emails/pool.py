@@ -100,7 +100,7 @@ class Pool:
 
     def _is_fit(self, connection: Connection, since: float) -> bool:
         rested = self._clock() - since
-        return connection.usable and (rested <= UNCHECKED_IDLE_SECONDS or connection.check())
+        return connection.usable and (rested <= UNCHECKED_IDLE_SECONDS or connection.reset())
 
     def _give_back(self, connection: Connection) -> None:
         with self._lock:

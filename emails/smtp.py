@@ -26,7 +26,7 @@ from emails.transactions import Transaction
 SERVICE_READY = 220
 LONGEST_REPLY = 1_000_000  # bytes; a server that never ends its reply must not fill the memory
 MOST_CHALLENGES = 5
-CHECK_SECONDS = 10.0
+CHECK_SECONDS = 10.0  # for RSET, which no server has to think about
 QUIT_SECONDS = 5.0
 
 
@@ -235,25 +235,14 @@ class Connection:
         result = transaction.run(before_dot)
         if kept and transaction.found_closed and not self._aborted:
             raise StaleConnection("at the first command")
-        self._start_reset()
+        if not transaction.is_completed:
+            self._start_reset()
         return result
 
     def reset(self) -> bool:
-        """Make the server forget a half-made transaction, and learn whether it is still there."""
+        """Make the server forget a half-made transaction. False: it is gone, and so is this."""
         self._start_reset()
         return self._finish_reset()
-
-    def check(self) -> bool:
-        """Ask a connection that has rested whether the server is still there."""
-        if self._finish_reset():
-            try:
-                self._client.allow(CHECK_SECONDS)
-                code, _ = self._client.noop()
-            except (OSError, smtplib.SMTPException):
-                code = -1
-            if not 200 <= code <= 299:  # noqa: PLR2004
-                self._client.close()
-        return self.usable
 
     def quit(self) -> None:
         """Take leave and close. That the server has gone already is no failure."""
@@ -284,7 +273,7 @@ class Connection:
         if not self.usable or self._reset_due:
             return
         try:
-            self._client.allow(self._timeouts.command)
+            self._client.allow(CHECK_SECONDS)
             self._client.write(b"RSET\r\n")
             self._reset_due = True
         except OSError:
@@ -294,7 +283,7 @@ class Connection:
         if self._reset_due:
             self._reset_due = False
             try:
-                self._client.allow(self._timeouts.command)
+                self._client.allow(CHECK_SECONDS)
                 code, _ = self._client.getreply()
             except (OSError, smtplib.SMTPException):
                 code = -1

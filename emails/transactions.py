@@ -50,11 +50,21 @@ class Transaction:
         self._is_sender_refused = False
         self._go_ahead = False
         self._dot_sent = False
+        self._completed = False
 
     @property
     def found_closed(self) -> bool:
         """Whether the server had closed the connection before it answered anything."""
         return not self._answered and self._client.sock is None and not self._client.timed_out
+
+    @property
+    def is_completed(self) -> bool:
+        """Whether the server has answered the final dot, which empties its buffers.
+
+        RFC 5321 §4.1.1.4: only a transaction that ended before needs a RSET, which would cost
+        a quarter of the speed where the server does not pipeline.
+        """
+        return self._completed
 
     def run(self, before_dot: BeforeDot) -> DeliveryResult:
         """Say it all and return what came of each recipient. What `before_dot` raises goes through."""
@@ -214,6 +224,7 @@ class Transaction:
         self._client.allow(self._timeouts.final)
         self._client.write(b".\r\n")
         reply = self._reply()
+        self._completed = True
         self._settle(self._named, classify(Stage.DOT, reply), reply=reply)
         if reply.code == CLOSING:
             self._client.close()
