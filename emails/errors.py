@@ -171,3 +171,11 @@ class PoolClosed(EmailError):
 
     def __init__(self) -> None:
         super().__init__("The connection pool is closed. Open another transport.")
+
+
+class InvalidOption(RefusedMessage):
+    """An option of the call that queues a mail."""
+
+    def __init__(self, name: str, value: str, allowed: str) -> None:
+        self.name, self.value = name, value
+        super().__init__(f"{name}={shown(value)} is not allowed: {allowed}.")

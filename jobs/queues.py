@@ -99,7 +99,9 @@ class LeasedQueueRow(QueueRow):
     CLAIM_COLUMNS: ClassVar[Sequence[str]] = (*QueueRow.CLAIM_COLUMNS, "lease_expires_at")
 
 
-def queue_indexes(prefix: str, *, order: Sequence[str] = ("id",), leased: bool = False) -> list[Any]:
+def queue_indexes(
+    prefix: str, *, order: Sequence[str] = ("id",), leased: bool = False
+) -> list[Any]:
     """
     Return the partial indexes that the claim's arms read, in claim order.
 

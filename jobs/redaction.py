@@ -6,7 +6,9 @@ import re
 
 MASK = "****"
 
-_URL_PASSWORD = re.compile(r"(?P<head>[a-z][a-z0-9+.-]*://[^\s:/?#@]*:)[^\s@/]*(?=@)", re.IGNORECASE)
+_URL_PASSWORD = re.compile(
+    r"(?P<head>[a-z][a-z0-9+.-]*://[^\s:/?#@]*:)[^\s@/]*(?=@)", re.IGNORECASE
+)
 _HEADER = re.compile(
     r"(?P<head>\b(?:proxy-)?authorization['\"]?\s*[:=]\s*['\"]?(?:(?:basic|bearer|digest)\s+)?)"
     r"[^\s'\",;]+",

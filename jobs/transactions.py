@@ -33,5 +33,7 @@ def _opening(*, outermost: bool) -> str:
     text = sql.SQL("SET LOCAL statement_timeout = {ms}; SET LOCAL lock_timeout = {ms}").format(
         ms=sql.Literal(timeout)
     )
-    level = sql.SQL("SET TRANSACTION ISOLATION LEVEL READ COMMITTED; ") if outermost else sql.SQL("")
+    level = (
+        sql.SQL("SET TRANSACTION ISOLATION LEVEL READ COMMITTED; ") if outermost else sql.SQL("")
+    )
     return (level + text).as_string(None)

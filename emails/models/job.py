@@ -101,9 +101,7 @@ class EmailJob(QueueRow):
             *queue_indexes("email_jobs", order=("-priority", "id")),
             # Failed mail (dead letters among it) and possible duplicates: few rows that
             # operators look for.
-            models.Index(
-                fields=("-id",), name="email_jobs_failed", condition=Q(status="failed")
-            ),
+            models.Index(fields=("-id",), name="email_jobs_failed", condition=Q(status="failed")),
             models.Index(
                 fields=("-id",), name="email_jobs_doubt", condition=Q(possible_duplicate=True)
             ),
@@ -111,13 +109,9 @@ class EmailJob(QueueRow):
                 fields=("-id",), name="email_jobs_cancelled", condition=Q(status="cancelled")
             ),
             # Erasure of a user's mail; a look-up by Message-ID; pruning by age.
-            models.Index(
-                fields=("user_id",), name="email_jobs_by_user", condition=~Q(user_id="")
-            ),
+            models.Index(fields=("user_id",), name="email_jobs_by_user", condition=~Q(user_id="")),
             models.Index(fields=("message_id",), name="email_jobs_by_message_id"),
-            models.Index(
-                fields=("sent_at",), name="email_jobs_by_age", condition=Q(status="sent")
-            ),
+            models.Index(fields=("sent_at",), name="email_jobs_by_age", condition=Q(status="sent")),
         )
 
     @property

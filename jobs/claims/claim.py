@@ -26,6 +26,7 @@ from jobs.clock import ClockTime, from_now
 from jobs.errors import LostClaimError
 from jobs.failure import describe, storable
 from jobs.identity import process_name
+from jobs.outage import persist
 from jobs.queues import QueueRow
 from jobs.redaction import mask_secrets
 from jobs.transactions import short_transaction
@@ -68,7 +69,12 @@ class Claim:
         return self._settle(rows or self.rows, {"status": self.policy.done_status} | fields)
 
     def retry(
-        self, row: QueueRow, error: BaseException | str, *, delay_ms: int | None = None, **fields: Any
+        self,
+        row: QueueRow,
+        error: BaseException | str,
+        *,
+        delay_ms: int | None = None,
+        **fields: Any,
     ) -> int:
         """
         Mark a row failed: due again after the backoff, or a dead letter at the cap.
@@ -123,10 +129,10 @@ class Claim:
         The attempt is restored, at most ``max_interruptions`` times; then it counts.
         """
         if row.interruptions >= self.policy.max_interruptions:
-            return self.retry(row, "Interrupted by a shutdown too often to be given back.", **fields)
-        return self.release(
-            row, delay_ms=delay_ms, interruptions=F("interruptions") + 1, **fields
-        )
+            return self.retry(
+                row, "Interrupted by a shutdown too often to be given back.", **fields
+            )
+        return self.release(row, delay_ms=delay_ms, interruptions=F("interruptions") + 1, **fields)
 
     def heartbeat(self) -> int:
         """Refresh what is still held; forget what was lost. Returns the rows refreshed."""
@@ -153,8 +159,12 @@ class Claim:
 
     def _settle(self, rows: Iterable[QueueRow], values: dict[str, Any]) -> int:
         rows = [row for row in rows if self.holds(row)]
-        ended = dict.fromkeys(self.policy.model.CLAIM_COLUMNS)
-        changed = self._write(rows, ended | values)
+        ended = dict.fromkeys(self.policy.model.CLAIM_COLUMNS) | values
+        changed = persist(
+            lambda: self._write(rows, ended),
+            using=self.policy.using,
+            seconds=self.policy.expiry.ms / 1000,
+        )
         self.forget(*rows)
         return changed
 
@@ -204,20 +214,22 @@ def bury_exhausted(policy: ClaimPolicy, *, limit: int = 100) -> list[int]:
     """
     rows = policy.model._default_manager.using(policy.using)
     spent = rows.filter(policy.stale, policy.exhausted, begun_at__isnull=False)
-    values = dict.fromkeys(policy.model.CLAIM_COLUMNS) | {
+    values: dict[str, Any] = dict.fromkeys(policy.model.CLAIM_COLUMNS) | {
+        **policy.on_claim,
         "status": policy.dead_status,
         "last_error": Concat(
             Value("The worker died "),
             Cast(_deaths(policy), TextField()),
             Value(" times while holding this row; given up.\n"),
             "last_error",
+            output_field=TextField(),
         ),
     }
     with short_transaction(policy.using):
         ids = list(
-            spent.order_by("id").select_for_update(skip_locked=True).values_list("pk", flat=True)[
-                :limit
-            ]
+            spent.order_by("id")
+            .select_for_update(skip_locked=True)
+            .values_list("pk", flat=True)[:limit]
         )
         if ids:
             rows.filter(pk__in=ids).update(**values)
@@ -230,8 +242,7 @@ def _claim(policy: ClaimPolicy, statement: ClaimStatement) -> Claim | None:
     token = uuid.uuid4()
     variables = {TOKEN: token, WORKER: process_name()}
     parameters = [
-        variables[value] if isinstance(value, Variable) else value
-        for value in statement.parameters
+        variables[value] if isinstance(value, Variable) else value for value in statement.parameters
     ]
     connection = connections[policy.using]
     with short_transaction(policy.using), connection.cursor() as cursor:

@@ -83,9 +83,7 @@ def _compile(policy: ClaimPolicy, *, limit: int, with_suspects: bool) -> ClaimSt
         queue=sql.Identifier(policy.queue),
         assignments=assignments,
         pk=sql.Identifier(policy.model._meta.pk.column),
-        columns=sql.SQL(", ").join(
-            sql.Identifier(policy.queue, field.column) for field in fields
-        ),
+        columns=sql.SQL(", ").join(sql.Identifier(policy.queue, field.column) for field in fields),
     )
     connection = connections[policy.using]
     converters = []
@@ -108,9 +106,7 @@ def _compile(policy: ClaimPolicy, *, limit: int, with_suspects: bool) -> ClaimSt
 def _arm_sql(
     policy: ClaimPolicy, arm: Arm, *, limit: int, with_suspects: bool
 ) -> tuple[sql.Composable, list[Any]]:
-    sorts = {
-        f"sort_{place}": _bare(term) for place, term in enumerate((*policy.sort, F("id")))
-    }
+    sorts = {f"sort_{place}": _bare(term) for place, term in enumerate((*policy.sort, F("id")))}
     rows: QuerySet[QueueRow, Any] = (
         policy.model._default_manager.using(policy.using)
         .filter(arm.rows)
@@ -159,17 +155,14 @@ def _assignments(policy: ClaimPolicy) -> tuple[sql.Composable, list[Any]]:
         "claim_token": TOKEN,
         "begun_at": ClockTime() if policy.whole_claims else Value(None),
         "next_retry_at": Value(None),
-        "stale_recoveries": F("stale_recoveries") + _one_if(
-            status="processing", begun_at__isnull=False
-        ),
+        "stale_recoveries": F("stale_recoveries")
+        + _one_if(status="processing", begun_at__isnull=False),
     }
     if isinstance(policy.expiry, Lease):
         values["lease_expires_at"] = from_now(policy.expiry.ms)
     if policy.counts is Counts.ON_CLAIM:
         # A row that was claimed and never begun keeps the attempt it was given then.
-        values["attempts"] = F("attempts") + 1 - _one_if(
-            status="processing", begun_at__isnull=True
-        )
+        values["attempts"] = F("attempts") + 1 - _one_if(status="processing", begun_at__isnull=True)
     values |= policy.on_claim
     return compile_assignments(policy, values)
 

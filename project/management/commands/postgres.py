@@ -45,7 +45,7 @@ class Command(BaseCommand):
             argv = [*argv[:3], "--", *argv[3:]]
         super().run_from_argv(argv)
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *_arguments: Any, **options: Any) -> None:
         """Do one of the actions."""
         if not env.uses_embedded_server():
             raise CommandError("DATABASE_URL is set: the embedded PostgreSQL is not used.")

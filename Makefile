@@ -1,0 +1,63 @@
+# Everything is set up by these targets; they need python3 and the package registry.
+
+PYTHON ?= python3
+# A second interpreter for the tests, where one runs.
+NEXT := $(shell for p in python3.13 "$$(pyenv prefix 3.13 2>/dev/null)/bin/python3.13" python3.12; do \
+	"$$p" -c 'import venv, ensurepip' >/dev/null 2>&1 && { echo "$$p"; break; }; done)
+BIN := .venv/bin
+NEXT_BIN := .venv-next/bin
+WORKERS ?= 2
+
+.PHONY: setup run test test-next lint clean lock browser
+
+setup: .venv/installed
+
+.venv/installed: requirements.lock
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 …")'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	touch $@
+
+.venv-next/installed: requirements.lock
+	test -x $(NEXT_BIN)/python || $(NEXT) -m venv .venv-next
+	$(NEXT_BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	touch $@
+
+# The main job and the site, on an embedded PostgreSQL unless DATABASE_URL is set.
+run: setup
+	@exec $(BIN)/python manage.py quickstart
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+	$(BIN)/python manage.py check --fail-level WARNING
+	$(BIN)/python manage.py makemigrations --check --dry-run
+
+test: setup browser lint
+	$(BIN)/python -m pytest -n $(WORKERS) -q
+ifneq ($(NEXT),)
+	$(MAKE) test-next
+endif
+
+# The same tests on the newer Python and Django.
+test-next: .venv-next/installed browser
+	$(NEXT_BIN)/python -m pytest -n $(WORKERS) -q
+
+# The pages are tested in a real browser: Debian's Chromium where there is none.
+browser:
+	@command -v chromium chromium-browser google-chrome >/dev/null || { \
+	  test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+	  { apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends chromium >/dev/null; } || \
+	  echo "No Chromium: the tests of pages need one (apt-get install chromium)."; }
+
+lock: setup
+	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 \
+	  --generate-hashes --no-emit-index-url --no-emit-find-links --no-annotate --no-header \
+	  --upgrade -o requirements.lock
+
+clean:
+	-test -x $(BIN)/python && $(BIN)/python manage.py postgres stop
+	rm -rf .venv .venv-next dist var static test-artifacts
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

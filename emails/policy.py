@@ -1,0 +1,54 @@
+"""How mail is claimed."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from django.db.models import Case, F, Value, When
+from django.db.models.functions import Coalesce
+
+from emails import conf
+from emails.models import EmailJob
+from jobs.claims import ClaimPolicy, Counts, StaleAfter
+from jobs.conf import CLAIM_STALE_MS, RETRY_BACKOFF_MS
+
+BATCH = 50
+
+
+def email_policy() -> ClaimPolicy:
+    """Return the policy by the settings as they are now."""
+    return _policy(
+        CLAIM_STALE_MS.get(),
+        conf.MAX_STALE_RECOVERIES.get(),
+        conf.CONNECTIONS.get(),
+        RETRY_BACKOFF_MS.get(),
+    )
+
+
+@lru_cache(maxsize=8)
+def _policy(
+    stale_ms: int, max_stale_recoveries: int, connections: int, backoff_ms: tuple[int, ...]
+) -> ClaimPolicy:
+    return ClaimPolicy(
+        model=EmailJob,
+        # A crash costs no attempt of a mail; a mail that kills its worker ends by its
+        # stale recoveries.
+        counts=Counts.IN_CATCH,
+        max_attempts="max_attempts",
+        max_stale_recoveries=max_stale_recoveries,
+        expiry=StaleAfter(ms=stale_ms),
+        order=("-priority", "id"),
+        sort=(F("priority").desc(), Coalesce("next_retry_at", "created_at").asc()),
+        batch=BATCH,
+        handlers=connections,
+        backoff_ms=backoff_ms,
+        done_status="sent",
+        on_claim={
+            # Its worker died between the final dot and the answer: the server may have it.
+            "possible_duplicate": Case(
+                When(sending_since__isnull=False, then=Value(value=True)),
+                default=F("possible_duplicate"),
+            ),
+            "sending_since": Value(None),
+        },
+    )

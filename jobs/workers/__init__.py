@@ -1,0 +1,1 @@
+"""The process that works: its loops, its threads, its end."""

@@ -1,0 +1,70 @@
+"""Says that this process lives: its claims, its runs, its row in ``workers``."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from django.db import close_old_connections, connections
+
+from jobs import conf, ledger
+from jobs.claims.holdings import holdings
+from jobs.failure import headline
+from jobs.loglimit import LineLimit
+from jobs.stopping import StopSignal
+from jobs.workers.registry import remove_dead_workers, report_worker
+
+logger = logging.getLogger(__name__)
+ROW_SECONDS = 5.0
+CLEANING_SECONDS = 3600.0
+LONGEST_SECONDS = 5.0
+
+
+class Heartbeat(threading.Thread):
+    """A daemon thread that refreshes what the process holds, every third of the window."""
+
+    def __init__(self, describe: Callable[[], dict[str, Any]]) -> None:
+        super().__init__(name="engineroom-heartbeat", daemon=True)
+        self._describe = describe
+        self._ended = StopSignal()
+        self._row_at = float("-inf")
+        self._cleaned_at = float("-inf")
+        self._complaints = LineLimit()
+
+    def run(self) -> None:
+        while not self._ended.wait(self._interval_seconds()):
+            self.beat()
+        connections.close_all()
+
+    def end(self) -> None:
+        """Beat no more; what is held is left to its window."""
+        self._ended.set()
+
+    def beat(self) -> None:
+        """Refresh everything once. A database that is away is complained of, not raised."""
+        close_old_connections()
+        try:
+            for claim in holdings:
+                claim.heartbeat()
+            ledger.open_runs.heartbeat()
+            if time.monotonic() - self._row_at >= ROW_SECONDS:
+                report_worker(self._describe())
+                ledger.close_lost()
+                self._row_at = time.monotonic()
+            if time.monotonic() - self._cleaned_at >= CLEANING_SECONDS:
+                remove_dead_workers()
+                self._cleaned_at = time.monotonic()
+        except Exception as error:  # noqa: BLE001 (the next beat tries again)
+            if self._complaints.allows():
+                logger.warning("heartbeat_not_possible error=%s", headline(error))
+            connections.close_all()
+        finally:
+            close_old_connections()
+
+    def _interval_seconds(self) -> float:
+        windows = [claim.policy.expiry.ms for claim in holdings]
+        windows += [conf.CLAIM_STALE_MS.get(), conf.JOB_LEASE_MS.get()]
+        return min(min(windows) / 3000, LONGEST_SECONDS)

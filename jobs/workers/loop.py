@@ -1,0 +1,128 @@
+"""The loop of one job in one process: sleeps until it is woken, runs a pass, sleeps again."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import TYPE_CHECKING
+
+from django.db import close_old_connections, connections
+
+from jobs.context import RunContext
+from jobs.declarations import JobDeclaration
+from jobs.failure import headline
+from jobs.loglimit import LineLimit
+from jobs.models.run import Trigger
+from jobs.outage import backoff_seconds, is_outage
+from jobs.runner import PassRunner
+from jobs.stopping import StopSignal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+logger = logging.getLogger(__name__)
+
+
+class JobLoop(threading.Thread):
+    """A daemon thread that runs the passes of a queue worker, one at a time."""
+
+    def __init__(
+        self,
+        declaration: JobDeclaration,
+        stop: StopSignal,
+        *,
+        on_tick: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        super().__init__(name=f"loop-{declaration.id}", daemon=True)
+        self.declaration = declaration
+        self.state = "starting"
+        self._stop_signal = stop
+        self._on_tick = on_tick
+        self._runner = PassRunner(declaration)
+        self._wake = threading.Condition()
+        self._pending: Trigger | None = None
+        # Shared with the pass, so that a wake-up during it is seen by it.
+        self._woken = threading.Event()
+        self._failures = 0
+        self._complaints = LineLimit()
+
+    def wake(self, trigger: Trigger) -> None:
+        """Ask for a pass; wake-ups before it begins are one."""
+        with self._wake:
+            # A notify is the more telling of the two: the poll would have come anyhow.
+            if self._pending is not Trigger.NOTIFY:
+                self._pending = trigger
+            self._woken.set()
+            self._wake.notify()
+
+    def tick(self) -> None:
+        """Say that the loop lives; called by the interval scheduler while it waits."""
+        self._on_tick(self.declaration.id)
+
+    def run(self) -> None:
+        while not self._stop_signal.is_set():
+            trigger = self._next_trigger()
+            if trigger is None:
+                continue
+            self._pass(trigger)
+        self.state = "stopped"
+        connections.close_all()
+
+    def _next_trigger(self) -> Trigger | None:
+        with self._wake:
+            if self._pending is None:
+                self.state = "waiting"
+                self._wake.wait(1.0)  # looks up now and then: a stop needs no wake-up
+            trigger, self._pending = self._pending, None
+            if trigger is not None:
+                self._woken.clear()
+        self.tick()
+        return trigger
+
+    def _pass(self, trigger: Trigger) -> None:
+        self.state = "working"
+        close_old_connections()
+        context = RunContext(
+            declaration=self.declaration,
+            trigger=trigger,
+            stop=self._stop_signal,
+            woken=self._woken,
+            on_checkpoint=self.tick,
+        )
+        try:
+            self._runner.run(context)
+        except Exception as error:  # noqa: BLE001 (a loop never ends by an exception)
+            self._recover(error)
+        else:
+            self._failures = 0
+            self._take_back_wake_up()
+        finally:
+            close_old_connections()
+
+    def _take_back_wake_up(self) -> None:
+        """Forget a wake-up that the pass itself has answered."""
+        with self._wake:
+            if not self._woken.is_set():
+                self._pending = None
+
+    def _recover(self, error: Exception) -> None:
+        if self._complaints.allows():
+            logger.error(
+                "pass_not_possible job=%s failures=%s error=%s",
+                self.declaration.id,
+                self._failures + 1,
+                headline(error),
+                exc_info=None if is_outage(error) else error,
+            )
+        connections.close_all()
+        self.state = "waiting for the database"
+        self._sleep(backoff_seconds(self._failures))
+        self._failures += 1
+        self.wake(Trigger.SCHEDULE)
+
+    def _sleep(self, seconds: float) -> None:
+        """Wait out a backoff, ticking, so that the process counts as alive."""
+        remaining = seconds
+        while remaining > 0 and not self._stop_signal.wait(min(remaining, 1.0)):
+            remaining -= 1.0
+            self.tick()

@@ -1,0 +1,210 @@
+"""
+One process that runs every job: the loops, what wakes them, and their end.
+
+Stopping, in this order: claims end within a second, rows not begun are released, work in
+flight goes on until the grace ends and is then taken back, sockets and connections close.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+import time
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Any
+
+from django.db import connections
+from django.utils import timezone
+
+from jobs import conf, notifier
+from jobs.activity import ActivityHandler
+from jobs.cadence import Every
+from jobs.claims.holdings import holdings
+from jobs.declarations import JobDeclaration
+from jobs.failure import headline
+from jobs.health.state import health
+from jobs.loglimit import LineLimit
+from jobs.models.run import Trigger
+from jobs.models.worker import ListenState
+from jobs.outage import is_outage
+from jobs.schedulers import IntervalScheduler, ThreadIntervalScheduler
+from jobs.stopping import StopSignal
+from jobs.workers import sdnotify
+from jobs.workers.health import HealthServer
+from jobs.workers.heartbeat import Heartbeat
+from jobs.workers.listener import Listener
+from jobs.workers.loop import JobLoop
+from jobs.workers.registry import report_worker, sign_off_worker
+from jobs.workers.web import WebServer
+
+logger = logging.getLogger(__name__)
+LAST_SECONDS = 3.0  # beyond the grace, for writing what was taken back
+
+
+class WorkerProcess:
+    """Everything that ``runworkers`` starts, in one process."""
+
+    def __init__(
+        self,
+        declarations: Sequence[JobDeclaration],
+        *,
+        say: Callable[[str], object],
+        web: tuple[str, int] | None = None,
+    ) -> None:
+        self.stop = StopSignal()
+        self._say = say
+        self._loops = {
+            declaration.id: JobLoop(declaration, self.stop, on_tick=health.tick)
+            for declaration in declarations
+        }
+        self._intervals: IntervalScheduler = ThreadIntervalScheduler()
+        self._heartbeat = Heartbeat(self._describe)
+        self._listener = Listener(
+            sorted(self._channels()), on_wake=self._on_wake, on_state=health.set_listen
+        )
+        self._web = WebServer(*web) if web else None
+        self._health_server = _health_server() if web is None else None
+        self._forced = False
+
+    def run(self) -> int:
+        """Work until a signal; return the exit code."""
+        self._take_signals()
+        if not self._await_database():
+            return 0
+        self._start()
+        sdnotify.ready()
+        while not self.stop.wait(0.5):
+            self._watch()
+        return self._end()
+
+    def _start(self) -> None:
+        logging.getLogger().addHandler(ActivityHandler(level=logging.INFO))
+        report_worker(self._describe())
+        connections.close_all()
+        self._heartbeat.start()
+        for server in (self._web, self._health_server):
+            if server is not None:
+                server.start()
+        for loop in self._loops.values():
+            self._start_loop(loop)
+        notifier.subscribe(self._on_wake)
+        self._listener.start()
+
+    def _start_loop(self, loop: JobLoop) -> None:
+        cadence = loop.declaration.cadence
+        assert isinstance(cadence, Every), "queue workers poll at an interval"
+        health.register(loop.declaration.id, period_seconds=cadence.ms / 1000)
+        self._intervals.every(cadence.ms, lambda: loop.wake(Trigger.SCHEDULE))
+        loop.start()
+        loop.wake(Trigger.SCHEDULE)
+
+    def _on_wake(self, channel: str | None) -> None:
+        """Wake the jobs of a channel; all of them when it is not known what was missed."""
+        for loop in self._loops.values():
+            if channel is None or channel in channels_of(loop.declaration):
+                loop.wake(Trigger.SCHEDULE if channel is None else Trigger.NOTIFY)
+
+    def _channels(self) -> set[str]:
+        return {
+            channel for loop in self._loops.values() for channel in channels_of(loop.declaration)
+        }
+
+    def _watch(self) -> None:
+        sdnotify.watchdog()
+        dead = [loop.name for loop in self._loops.values() if not loop.is_alive()]
+        if dead and not self.stop.is_set():
+            logger.critical("loop_died loops=%s", ", ".join(dead))
+            self._forced = True
+            self.stop.set()
+
+    def _end(self) -> int:
+        health.set_draining()
+        sdnotify.stopping()
+        self._say("Stopping: no new claims; work in flight is waited for.")
+        self._intervals.close()  # type: ignore[attr-defined]  # of the real scheduler
+        self._listener.stop()
+        deadline = time.monotonic() + self.stop.remaining_seconds + LAST_SECONDS
+        for loop in self._loops.values():
+            loop.join(max(0.0, deadline - time.monotonic()))
+        stuck = [loop.name for loop in self._loops.values() if loop.is_alive()]
+        signed_off = self._sign_off()
+        self._heartbeat.end()
+        notifier.flush(1.0)
+        for server in (self._web, self._health_server):
+            if server is not None:
+                server.stop()
+        connections.close_all()
+        if stuck:
+            logger.error("stopped_with_work_left loops=%s", ", ".join(stuck))
+        return 0 if signed_off and not stuck and not self._forced else 1
+
+    def _sign_off(self) -> bool:
+        """Write the last row of this process within a bound, whatever the database does."""
+        done = threading.Event()
+
+        def write() -> None:
+            try:
+                sign_off_worker()
+                done.set()
+            except Exception as error:  # noqa: BLE001 (the process ends either way)
+                logger.warning("sign_off_not_possible error=%s", headline(error))
+            finally:
+                connections.close_all()
+
+        writer = threading.Thread(target=write, daemon=True)
+        writer.start()
+        writer.join(1.5)
+        return done.is_set()
+
+    def _take_signals(self) -> None:
+        signal.signal(signal.SIGTERM, self._on_signal)
+        signal.signal(signal.SIGINT, self._on_signal)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self.stop.is_set():
+            raise SystemExit(1)  # a second signal ends the process at once
+        self.stop.set(grace_ms=conf.SHUTDOWN_GRACE_MS.get())
+
+    def _await_database(self) -> bool:
+        """Wait until the database answers; False when told to stop meanwhile."""
+        complaints = LineLimit()
+        while not self.stop.is_set():
+            try:
+                connections["default"].ensure_connection()
+            except Exception as error:
+                if not is_outage(error):
+                    raise
+                if complaints.allows():
+                    self._say(f"Waiting for the database: {headline(error)}")
+                self.stop.wait(1.0)
+            else:
+                return True
+        return False
+
+    def _describe(self) -> dict[str, Any]:
+        """Return what the row in ``workers`` says of this process."""
+        now = timezone.now().isoformat()
+        return {
+            "listen": health.listen or ListenState.STARTING,
+            "draining": self.stop.is_set(),
+            "claims_held": holdings.count(),
+            "loops": {
+                job_id: {"state": loop.state, "seen_at": now}
+                for job_id, loop in self._loops.items()
+            },
+        }
+
+
+def channels_of(declaration: JobDeclaration) -> tuple[str, ...]:
+    """Return the NOTIFY channels that wake a job: its queue's, and those it names."""
+    own = (declaration.policy().queue,) if declaration.policy else ()
+    return (*own, *declaration.channels)
+
+
+def _health_server() -> HealthServer | None:
+    address = conf.WORKER_HEALTH.get()
+    if not address:
+        return None
+    return HealthServer(*conf.split_address(conf.WORKER_HEALTH.name, address))

@@ -1,0 +1,298 @@
+"""
+One pass over a queue: claim, hand rows to threads, settle, until nothing is due.
+
+A wake-up that lands during the pass makes it look once more. At a stop, rows not begun are
+released at once and those in flight may go on until the grace ends.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from jobs.claims import Claim, ClaimPolicy, claim_rows
+from jobs.claims.claim import bury_exhausted
+from jobs.claims.policy import Counts
+from jobs.context import RunContext
+from jobs.declarations import job
+from jobs.errors import LostClaimError
+from jobs.outage import is_outage
+from jobs.queues import QueueRow
+from jobs.workers.handlers import HandlerThreads
+
+logger = logging.getLogger(__name__)
+LOOK_SECONDS = 0.25
+
+
+@dataclass(frozen=True, kw_only=True)
+class Waiting:
+    """The row waits for something: no attempt spent, due again after so many seconds."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class GiveUp:
+    """The row can never succeed: a dead letter at once."""
+
+    reason: str
+
+
+Outcome = Waiting | GiveUp | None
+
+
+class RowWork(Protocol):
+    """What a queue does with its rows."""
+
+    def work(self, claim: Claim, row: QueueRow) -> None:
+        """Begin the row, work on it and settle it; must not raise."""
+
+    def interrupt(self, claim: Claim, row: QueueRow) -> None:
+        """Take a row back that is still in flight when the grace ends."""
+
+
+class QueuePass:
+    """The pass of one queue in one process."""
+
+    def __init__(
+        self, context: RunContext, policy: ClaimPolicy, work: RowWork, threads: HandlerThreads
+    ) -> None:
+        self.context = context
+        self.policy = policy
+        self._work = work
+        self._threads = threads
+        self._unstarted: deque[tuple[Claim, QueueRow]] = deque()
+        self._in_flight: dict[tuple[object, int], tuple[Claim, QueueRow]] = {}
+        self._changed = threading.Condition()
+        self._may_have_more = True
+
+    def run(self) -> None:
+        """Work until nothing is due and nothing is in flight, or until the stop."""
+        dead = bury_exhausted(self.policy)
+        if dead:
+            self.context.tally(dead=len(dead))
+        while not self.context.should_stop():
+            self._refill()
+            self._dispatch()
+            if not self._in_flight and not self._unstarted and not self._may_have_more:
+                return
+            self._wait()
+            self.context.checkpoint()
+        self._stop()
+
+    def _refill(self) -> None:
+        if self.context.woken.is_set():
+            self.context.woken.clear()
+            self._may_have_more = True
+        room = self._room()
+        while self._may_have_more and room > 0 and not self.context.should_stop():
+            claim = claim_rows(self.policy, limit=room)
+            if claim is None:
+                self._may_have_more = False
+                return
+            self.context.tally(claimed=len(claim.rows))
+            self._unstarted.extend((claim, row) for row in claim.rows)
+            room = self._room()
+
+    def _room(self) -> int:
+        """Return how many rows may be claimed now."""
+        free = self._threads.size - len(self._in_flight)
+        if self.policy.counts is Counts.ON_CLAIM:
+            # A claim is an attempt: no more rows than there are free handlers.
+            return max(0, free - len(self._unstarted))
+        if len(self._unstarted) >= self._threads.size:
+            return 0
+        return self.policy.batch - len(self._unstarted)
+
+    def _dispatch(self) -> None:
+        while self._unstarted and len(self._in_flight) < self._threads.size:
+            claim, row = self._unstarted.popleft()
+            if not claim.holds(row):
+                continue
+            with self._changed:
+                self._in_flight[claim.token, row.pk] = (claim, row)
+            self._threads.submit(lambda claim=claim, row=row: self._run_row(claim, row))  # type: ignore[misc]
+
+    def _run_row(self, claim: Claim, row: QueueRow) -> None:
+        try:
+            self._work.work(claim, row)
+        finally:
+            with self._changed:
+                self._in_flight.pop((claim.token, row.pk), None)
+                self._changed.notify_all()
+
+    def _wait(self) -> None:
+        """Wait until a row has ended, or a while, in which a wake-up may have come."""
+        with self._changed:
+            if self._in_flight and not self.context.woken.is_set():
+                self._changed.wait(LOOK_SECONDS)
+
+    def _stop(self) -> None:
+        self._release_unstarted()
+        while self._in_flight and not self.context.stop.is_over:
+            with self._changed:
+                self._changed.wait(min(LOOK_SECONDS, self.context.stop.remaining_seconds))
+        with self._changed:
+            left = list(self._in_flight.values())
+        for claim, row in left:
+            logger.warning("interrupted queue=%s id=%s", self.policy.queue, row.pk)
+            self._work.interrupt(claim, row)
+            self.context.tally(interrupted=1)
+
+    def _release_unstarted(self) -> None:
+        by_claim: dict[Claim, list[QueueRow]] = {}
+        for claim, row in self._unstarted:
+            by_claim.setdefault(claim, []).append(row)
+        self._unstarted.clear()
+        for claim, rows in by_claim.items():
+            self.context.tally(released=claim.release(*rows))
+
+
+class RowHandler:
+    """Wraps a function of one row: begins the row, settles it by what comes back."""
+
+    def __init__(self, context: RunContext, handle: Callable[[Any], Outcome]) -> None:
+        self.context = context
+        self._handle = handle
+
+    def work(self, claim: Claim, row: QueueRow) -> None:
+        try:
+            claim.begin(row)
+            try:
+                outcome = self._handle(row)
+            except Exception as error:  # noqa: BLE001 (one bad row holds up no other)
+                self._settle_failure(claim, row, error)
+            else:
+                self._settle(claim, row, outcome)
+        except LostClaimError:
+            self.context.tally(lost=1)
+        except Exception as error:
+            # The outcome could not be written: the row turns stale and is claimed again.
+            claim.forget(row)
+            if is_outage(error):
+                logger.warning("outcome_not_written queue=%s id=%s", claim.policy.queue, row.pk)
+            else:
+                logger.exception("outcome_not_written queue=%s id=%s", claim.policy.queue, row.pk)
+
+    def interrupt(self, claim: Claim, row: QueueRow) -> None:
+        claim.interrupt(row)
+
+    def _settle(self, claim: Claim, row: QueueRow, outcome: Outcome) -> None:
+        match outcome:
+            case Waiting(seconds=seconds):
+                self._tally(claim.wait(row, delay_ms=int(seconds * 1000)), waiting=1)
+            case GiveUp(reason=reason):
+                self._tally(claim.bury(row, reason), dead=1)
+            case _:
+                self._tally(claim.complete(row), done=1)
+
+    def _settle_failure(self, claim: Claim, row: QueueRow, error: Exception) -> None:
+        logger.warning(
+            "row_failed queue=%s id=%s error=%s", claim.policy.queue, row.pk, type(error).__name__
+        )
+        self._tally(claim.retry(row, error), failed=1)
+
+    def _tally(self, changed: int, **counts: int) -> None:
+        self.context.tally(**(counts if changed else {"lost": 1}))
+
+
+@dataclass(kw_only=True)
+class QueueThreads:
+    """The handler threads of each queue of this process."""
+
+    threads: dict[str, HandlerThreads]
+
+    def of(self, policy: ClaimPolicy) -> HandlerThreads:
+        """Return the queue's threads, made anew when the policy's number has changed."""
+        known = self.threads.get(policy.queue)
+        if known is None or known.size != policy.handlers:
+            known = self.threads[policy.queue] = HandlerThreads(
+                f"{policy.queue}-handler", size=policy.handlers
+            )
+        return known
+
+
+queue_threads = QueueThreads(threads={})
+
+
+def work_queue(context: RunContext, policy: ClaimPolicy, handle: Callable[[Any], Outcome]) -> None:
+    """Run one pass, each row by a function that returns an outcome or raises."""
+    work = RowHandler(context, handle)
+    QueuePass(context, policy, work, queue_threads.of(policy)).run()
+
+
+def work_whole_claims(
+    context: RunContext, policy: ClaimPolicy, handle: Callable[[Claim], None]
+) -> None:
+    """
+    Run one pass, each claim by one call of a function that takes all of its rows.
+
+    The function settles the rows; those that it leaves are completed, and an exception
+    fails them.
+    """
+    dead = bury_exhausted(policy)
+    if dead:
+        context.tally(dead=len(dead))
+    while not context.should_stop():
+        context.woken.clear()
+        claim = claim_rows(policy)
+        if claim is None:
+            return
+        context.tally(claimed=len(claim.rows))
+        _work_whole(context, claim, handle)
+        context.checkpoint()
+
+
+def _work_whole(context: RunContext, claim: Claim, handle: Callable[[Claim], None]) -> None:
+    try:
+        handle(claim)
+    except Exception as error:  # noqa: BLE001 (one bad claim holds up no other)
+        logger.warning(
+            "claim_failed queue=%s rows=%s error=%s",
+            claim.policy.queue,
+            len(claim.rows),
+            type(error).__name__,
+        )
+        for row in list(claim.held.values()):
+            context.tally(failed=claim.retry(row, error))
+    else:
+        context.tally(done=claim.complete(*claim.held.values()) if claim.held else 0)
+
+
+def queue_worker(
+    job_id: str, *, policy: Callable[[], ClaimPolicy], **options: Any
+) -> Callable[[Callable[[Any], Outcome]], Callable[[Any], Outcome]]:
+    """
+    Declare the decorated function of one row as the work of a queue.
+
+    It returns None (done), ``Waiting`` or ``GiveUp``, or raises (retried by the backoff).
+    The options are those of ``jobs.declarations.job``.
+    """
+
+    def declare(handle: Callable[[Any], Outcome]) -> Callable[[Any], Outcome]:
+        def run_once(context: RunContext) -> None:
+            work_queue(context, policy(), handle)
+
+        run_once.__wrapped__ = handle  # type: ignore[attr-defined]  # owner_file unwraps it
+        job(job_id, policy=policy, singleton=False, **options)(run_once)
+        return handle
+
+    return declare
+
+
+__all__ = [
+    "GiveUp",
+    "Outcome",
+    "QueuePass",
+    "RowHandler",
+    "RowWork",
+    "Waiting",
+    "queue_threads",
+    "queue_worker",
+    "work_queue",
+    "work_whole_claims",
+]
