@@ -1,0 +1,1 @@
+"""Whether this process lives (``/healthz``) and whether it can serve (``/readyz``)."""
