@@ -46,9 +46,7 @@ def test_a_killed_server_is_back_with_what_was_committed(site: Site) -> None:
         killed = record_of(site.places).ready_pid
         os.kill(killed, signal.SIGKILL)
 
-        wait_until(
-            lambda: record_of(site.places).ready_pid not in {0, killed}, seconds=BACK_SECONDS
-        )
+        wait_until(lambda: is_back(site, killed=killed), seconds=BACK_SECONDS)
 
         assert ask(attachment.address, "SELECT answer FROM before_kill") == 42
         assert not psutil.pid_exists(killed), "the killed server was not reaped"
@@ -60,7 +58,7 @@ def test_of_several_users_of_a_killed_server_one_brings_it_back_for_all(site: Si
     killed = {user.ask("attach") for user in users}.pop()
 
     os.kill(killed, signal.SIGKILL)
-    wait_until(lambda: record_of(site.places).ready_pid not in {0, killed}, seconds=BACK_SECONDS)
+    wait_until(lambda: is_back(site, killed=killed), seconds=BACK_SECONDS)
 
     assert {user.ask("query SELECT 1") for user in users} == {"1"}
     for user in users:
@@ -90,9 +88,7 @@ def test_an_adopted_server_that_is_killed_comes_back_too(site: Site) -> None:
         killed = record_of(site.places).ready_pid
         os.kill(killed, signal.SIGKILL)
 
-        wait_until(
-            lambda: record_of(site.places).ready_pid not in {0, killed}, seconds=BACK_SECONDS
-        )
+        wait_until(lambda: is_back(site, killed=killed), seconds=BACK_SECONDS)
 
         assert ask(attachment.address, "SELECT 1") == 1
 
@@ -253,12 +249,15 @@ def test_a_log_over_its_limit_is_moved_away_under_a_running_server(site: Site) -
         )
 
 
+def is_back(site: Site, *, killed: int) -> bool:
+    return record_of(site.places).ready_pid not in {0, killed}
+
+
 def start_unreaped_server(site: Site) -> subprocess.Popen[bytes]:
     """Start a server under a parent that never looks after its children."""
     record = record_of(site.places)
     account = account_for(site.places.data)
     program = next(system_candidates()).directory / "postgres"
-    options = {name: value for name, value in account.process_options().items()}
     directory = sockets.prepare_directory(
         site.places, account=account, recorded=Path(record.sockets)
     )
@@ -271,7 +270,7 @@ def start_unreaped_server(site: Site) -> subprocess.Popen[bytes]:
         "time.sleep(300)\n"
     )
     parent = subprocess.Popen(
-        [sys.executable, "-c", code, json.dumps([command, options])],
+        [sys.executable, "-c", code, json.dumps([command, account.process_options()])],
         stderr=subprocess.DEVNULL,
     )
     wait_until(lambda: is_ready(site), seconds=BACK_SECONDS)
