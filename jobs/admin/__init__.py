@@ -1,0 +1,12 @@
+"""
+The engine's pages in the Django admin.
+
+They register themselves on ``admin.site``: a project that installs the apps has them.
+"""
+
+from jobs.admin.activity import ActivityLogAdmin
+from jobs.admin.audit import AuditLogAdmin
+from jobs.admin.runs import JobRunAdmin
+from jobs.admin.workers import WorkerAdmin
+
+__all__ = ["ActivityLogAdmin", "AuditLogAdmin", "JobRunAdmin", "WorkerAdmin"]

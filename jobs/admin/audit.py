@@ -1,0 +1,42 @@
+"""The audit log: who pressed what, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+
+from jobs.admin.base import BigTableAdmin
+from jobs.admin.filters import since
+from jobs.admin.markup import cut, json_text, time_tag
+from jobs.models import AuditLog
+from jobs.reads.audit import AuditItem, audit_rows, get_audit
+
+
+@admin.register(AuditLog)
+class AuditLogAdmin(BigTableAdmin):
+    read_rows = staticmethod(audit_rows)
+    read_item = staticmethod(get_audit)
+    object_template = "jobs/admin/audit.html"
+    empty_words = "Nobody has done anything by hand yet."
+    search_keys = {"target": "target"}
+    list_filter = (since("at"),)
+    list_display = ("when", "actor", "verb", "target", "why", "via")
+    list_display_links = ("when",)
+
+    @admin.display(description="time")
+    def when(self, row: Any) -> SafeString:
+        return time_tag(row.at, now=row.read_at)
+
+    @admin.display(description="reason")
+    def why(self, row: Any) -> str:
+        return cut(row.reason, 120)
+
+    def object_context(self, request: HttpRequest, item: AuditItem) -> Mapping[str, Any]:
+        return {
+            **super().object_context(request, item),
+            "detail_text": json_text(item.detail) if item.detail else "",
+        }

@@ -1,0 +1,58 @@
+"""Workers: which processes are alive, and what each of them does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from jobs.admin.base import ReadOnlyAdmin
+from jobs.admin.markup import NOTHING, state_mark, time_tag, worker_state
+from jobs.models import Worker
+from jobs.reads.workers import WorkerItem, get_worker, worker_item, worker_rows
+
+
+@admin.register(Worker)
+class WorkerAdmin(ReadOnlyAdmin):
+    read_rows = staticmethod(worker_rows)
+    object_template = "jobs/admin/worker.html"
+    empty_words = "No worker is running. Start one: manage.py runworkers"
+    list_display = ("name", "state", "build", "started", "heartbeat", "hears", "claims", "loop_count")
+
+    @admin.display(description="state")
+    def state(self, row: Any) -> SafeString:
+        return state_mark(worker_state(worker_item(row)))
+
+    @admin.display(description="version")
+    def build(self, row: Any) -> str:
+        return row.version or NOTHING
+
+    @admin.display(description="started")
+    def started(self, row: Any) -> SafeString:
+        return time_tag(row.started_at, now=row.read_at)
+
+    @admin.display(description="heartbeat")
+    def heartbeat(self, row: Any) -> SafeString:
+        return time_tag(row.heartbeat_at, now=row.read_at)
+
+    @admin.display(description="LISTEN")
+    def hears(self, row: Any) -> str:
+        return str(row.get_listen_display())
+
+    @admin.display(description="claims held")
+    def claims(self, row: Any) -> SafeString:
+        return format_html('<span class="console-number">{}</span>', f"{row.claims_held:,}")
+
+    @admin.display(description="loops")
+    def loop_count(self, row: Any) -> str:
+        return f"{len(row.loops):,}"
+
+    def read_object(self, request: HttpRequest, key: str) -> WorkerItem | None:
+        return get_worker(key)
+
+    def object_context(self, request: HttpRequest, item: WorkerItem) -> Mapping[str, Any]:
+        return {**super().object_context(request, item), "state": worker_state(item)}
