@@ -148,7 +148,7 @@ class MailWork:
             self._sending.add(mail.pk)
             claim.note(mail, sending_since=ClockTime())
 
-        return self._transport.deliver(envelope, before_dot)
+        return self._transport.deliver(envelope, before_dot=before_dot)
 
     def _write(self, claim: Claim, mail: EmailJob, settlement: Settlement) -> None:
         fields = {"recipients": settlement.recipients, "last_code": settlement.code}

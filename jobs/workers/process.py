@@ -74,6 +74,7 @@ class WorkerProcess:
         if not self._await_database():
             return 0
         self._start()
+        self._announce()
         sdnotify.ready()
         while not self.stop.wait(0.5):
             self._watch()
@@ -91,6 +92,26 @@ class WorkerProcess:
             self._start_loop(loop)
         notifier.subscribe(self._on_wake)
         self._listener.start()
+
+    def _announce(self) -> None:
+        """Print a line per job, and what this process takes of the database."""
+        for loop in self._loops.values():
+            declaration = loop.declaration
+            self._say(f"  {declaration.id:<24} {cadence_text(declaration)}  {declaration.summary}")
+        self._say(f"  {self.connections} database connections at most")
+        if self._web is not None:
+            self._say(f"Serving http://{self._web.host}:{self._web.port} (Ctrl-C stops)")
+
+    @property
+    def connections(self) -> int:
+        """Return how many database connections this process opens at most."""
+        handlers = sum(
+            loop.declaration.policy().handlers
+            for loop in self._loops.values()
+            if loop.declaration.policy
+        )
+        heartbeat, listener, notifier_, web = 1, 2, 1, 2 if self._web else 0
+        return len(self._loops) + handlers + heartbeat + listener + notifier_ + web
 
     def _start_loop(self, loop: JobLoop) -> None:
         cadence = loop.declaration.cadence
@@ -201,6 +222,12 @@ def channels_of(declaration: JobDeclaration) -> tuple[str, ...]:
     """Return the NOTIFY channels that wake a job: its queue's, and those it names."""
     own = (declaration.policy().queue,) if declaration.policy else ()
     return (*own, *declaration.channels)
+
+
+def cadence_text(declaration: JobDeclaration) -> str:
+    """Return in words when a job runs."""
+    text = declaration.cadence.explain()
+    return f"{text} and at commit" if declaration.policy else text
 
 
 def _health_server() -> HealthServer | None:

@@ -114,6 +114,10 @@ class ScriptedServer:
         """Return the arguments with which a stage came."""
         return [s.argument for s in self.steps if s.stage == stage]
 
+    def replace(self, old: socket.socket, new: socket.socket) -> None:
+        """Note that a connection goes on encrypted."""
+        self._open[self._open.index(old)] = new
+
     def drop_all(self) -> None:
         """Close all connections, as a server does that restarts."""
         for sock in self._open:
@@ -135,11 +139,10 @@ class ScriptedServer:
             thread.start()
 
     def _serve(self, sock: socket.socket, number: int) -> None:
+        conversation = _Conversation(self, sock, number)
         with contextlib.suppress(OSError, _Dropped):
-            _Conversation(self, sock, number).run()
-        with contextlib.suppress(OSError):
-            socket.socket.shutdown(sock, socket.SHUT_RDWR)
-        sock.close()
+            conversation.run()
+        conversation.close()
 
 
 class _Dropped(Exception):  # noqa: N818
@@ -169,6 +172,11 @@ class _Conversation:
                 self._answer(verb.upper(), argument, default="500 5.5.2 what?")
             else:
                 handler(argument.strip())
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            socket.socket.shutdown(self._sock, socket.SHUT_RDWR)
+        self._sock.close()
 
     def _ehlo(self, argument: str) -> None:
         lines = ["scripted", *self._server.extensions]
@@ -306,7 +314,10 @@ class _Conversation:
     def _encrypt(self) -> None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(CERTIFICATE)
-        self._sock = context.wrap_socket(self._sock, server_side=True)
+        plain = self._sock
+        self._sock = context.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
+        self._server.replace(plain, self._sock)
+        self._sock.do_handshake()
         self._buffer = b""
 
 

@@ -8,12 +8,15 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.db import connections
 from django.db.migrations.executor import MigrationExecutor
+from django.utils import timezone
 
 from jobs import conf
 from jobs.cadence import Every, Manual
 from jobs.commands import EXIT_USAGE, EngineCommand
 from jobs.declarations import JobDeclaration, registry
 from jobs.errors import UnappliedMigrationsError
+from jobs.workers.process import WorkerProcess, cadence_text
+from jobs.workers.single import SinglePasses
 
 FIRES = 5
 
@@ -58,15 +61,11 @@ class Command(EngineCommand):
         self.leave(self._run(chosen, options["web"]))
 
     def _run_single(self, chosen: list[JobDeclaration], *, drain: bool) -> int:
-        from jobs.workers.single import SinglePasses
-
         refuse_unapplied_migrations()
         passes = SinglePasses(chosen, say=self._say)
         return passes.drain() if drain else passes.once()
 
     def _run(self, chosen: list[JobDeclaration], web: str | None) -> int:
-        from jobs.workers.process import WorkerProcess
-
         process = WorkerProcess(chosen, say=self._say, web=_web_address(web))
         return process.run()
 
@@ -102,11 +101,9 @@ def refuse_unapplied_migrations() -> None:
 def job_line(declaration: JobDeclaration, *, fires: int = 1) -> str:
     """Return a job on one line: id, cadence, next fire times."""
     cadence = declaration.cadence
-    line = f"  {declaration.id:<24} {cadence.explain()}"
-    if isinstance(cadence, (Every, Manual)):
-        return f"{line} and at commit" if declaration.policy else line
-    from django.utils import timezone
-
+    line = f"  {declaration.id:<24} {cadence_text(declaration)}"
+    if isinstance(cadence, Every | Manual):
+        return line
     instants = []
     instant = timezone.now()
     for _ in range(fires):
