@@ -196,15 +196,17 @@ class _Conversation:
         mechanism, _, first = argument.partition(" ")
         user, password = self._server.credentials or ("", "")
         if mechanism == "LOGIN":
-            self._say("334 " + base64.b64encode(b"Username:").decode())
-            given = base64.b64decode(self._line()) + b"\0"
-            self._say("334 " + base64.b64encode(b"Password:").decode())
-            given = b"\0" + given + base64.b64decode(self._line())
+            named = base64.b64decode(first or self._ask(b"Username:"))
+            given = b"\0".join([b"", named, base64.b64decode(self._ask(b"Password:"))])
         else:
             given = base64.b64decode(first)
         self._signed_in = given == f"\0{user}\0{password}".encode()
         right, wrong = "235 2.7.0 welcome", "535 5.7.8 no such user or password"
         self._answer("AUTH", mechanism, default=right if self._signed_in else wrong)
+
+    def _ask(self, question: bytes) -> bytes:
+        self._say("334 " + base64.b64encode(question).decode())
+        return self._line()
 
     def _mail(self, argument: str) -> None:
         self._server.mail_commands += 1
@@ -229,7 +231,8 @@ class _Conversation:
             self._act(early)
             raise _Dropped
         data = self._body()
-        answer = self._decide("dot", "") or DEFAULTS["dot"]
+        decided = self._decide("dot", "")
+        answer = DEFAULTS["dot"] if decided is None else decided
         if self._recipients:
             self._server.mails.append(
                 Mail(
@@ -260,7 +263,8 @@ class _Conversation:
         return b"".join(lines)
 
     def _answer(self, stage: str, argument: str, *, default: str | None = None) -> str:
-        answer = self._decide(stage, argument) or default or DEFAULTS[stage]
+        decided = self._decide(stage, argument)
+        answer = decided if decided is not None else default or DEFAULTS[stage]
         self._act(answer)
         return answer
 
