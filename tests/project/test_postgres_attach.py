@@ -13,8 +13,10 @@ import pytest
 
 from project.postgres import attach, connection_parameters, pidfile
 from project.postgres.attachment import attach_at
+from project.postgres.cluster import existing_data
 from project.postgres.errors import ForeignDirectoryError, VarNotWritableError
 from project.postgres.places import STATE_ROOT, places_of
+from project.postgres.record import load_record
 from tests.project.postgres_site import (
     NOBODY,
     Site,
@@ -217,6 +219,25 @@ def test_a_checkout_copied_with_its_record_gets_a_server_of_its_own(
             assert attachment.address.host != original.address.host
             assert Path(record_of(copy).data) == copy.remote_room / "data"
             assert ask(original.address, "SELECT 1") == ask(attachment.address, "SELECT 1")
+
+
+@as_root
+def test_a_moved_checkout_keeps_its_data_out_of_reach_and_a_second_copy_does_not_get_it(
+    fresh_site: Site,
+) -> None:
+    fresh_site.base.joinpath("a check-out é").chmod(0o700)
+    with attach_at(fresh_site.places) as attachment, connect(attachment.address) as connection:
+        connection.execute("CREATE TABLE moved AS SELECT 3 AS answer")
+    moved = fresh_site.places_at(fresh_site.var.with_name("moved"))
+    copied = fresh_site.places_at(fresh_site.var.with_name("copied"))
+    shutil.copytree(fresh_site.var, copied.var)
+    fresh_site.var.rename(moved.var)
+
+    with attach_at(moved) as attachment:
+        assert ask(attachment.address, "SELECT answer FROM moved") == 3
+
+    assert existing_data(moved, record=load_record(moved)) is not None
+    assert existing_data(copied, record=load_record(copied)) is None
 
 
 @as_root

@@ -19,6 +19,7 @@ from project.postgres.binaries import system_candidates
 from project.postgres.lifecycle import stop_running
 from project.postgres.locks import exclusively
 from project.postgres.record import mark_unwanted
+from project.postgres.supervisor import Supervisor
 from tests.conftest import wait_until
 from tests.project.postgres_site import (
     NOBODY,
@@ -175,6 +176,19 @@ def test_lost_passwords_are_replaced_and_the_data_kept(site: Site) -> None:
         assert not (Path(attachment.address.host) / "pg_hba.conf").exists()
 
 
+def test_passwords_lost_while_the_server_runs_are_replaced_by_the_next_command(
+    site: Site,
+) -> None:
+    owner = site.user()
+    owner.ask("attach")
+    site.places.passfile.unlink()
+
+    with attach_at(site.places) as attachment:
+        assert ask(attachment.address, "SELECT 1") == 1
+        assert owner.ask("query SELECT 2") == "2"
+        owner.leave()
+
+
 def test_a_dropped_database_is_made_again_at_the_next_start(site: Site) -> None:
     with attach_at(site.places) as attachment:
         elsewhere = attachment.address.__class__(
@@ -191,7 +205,8 @@ def test_a_dropped_database_is_made_again_at_the_next_start(site: Site) -> None:
 @as_root
 def test_a_socket_directory_taken_by_another_user_is_left_alone(site: Site) -> None:
     taken = sockets.expected_directory(site.places)
-    taken.mkdir(mode=0o755)
+    taken.mkdir()
+    taken.chmod(0o777)
     os.chown(taken, NOBODY.pw_uid, NOBODY.pw_gid)
     try:
         with attach_at(site.places) as attachment:
@@ -208,6 +223,8 @@ def test_a_link_in_the_place_of_the_socket_directory_is_not_followed(site: Site)
     expected = sockets.expected_directory(site.places)
     target = site.base / "target"
     target.mkdir(mode=0o700)
+    account = account_for(site.places.data)
+    os.chown(target, account.uid, account.gid)
     expected.symlink_to(target)
     try:
         with attach_at(site.places) as attachment:
@@ -219,10 +236,12 @@ def test_a_link_in_the_place_of_the_socket_directory_is_not_followed(site: Site)
 
 def test_a_server_stopped_by_force_stays_down_until_somebody_wants_it(site: Site) -> None:
     user = site.user()
-    user.ask("attach")
+    pid = user.ask("attach")
     with exclusively(site.places.mutex):
         mark_unwanted(site.places)
         stop_running(site.places)
+
+    Supervisor(site.places, pid=pid)._look()
 
     assert "No such file or directory" in user.ask("query SELECT pg_sleep(1)")
     assert pidfile.find_postmaster(site.places.data) is None
