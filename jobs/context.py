@@ -9,11 +9,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jobs.declarations import JobDeclaration
 from jobs.models.run import Trigger
 from jobs.stopping import StopSignal
+
+if TYPE_CHECKING:
+    from jobs.capture import Printed
 
 LINES_LIMIT = 1000
 
@@ -44,6 +47,7 @@ class RunContext:
     began: float = field(default_factory=time.monotonic)
     lines: list[LogLine] = field(default_factory=list)
     dropped_lines: int = 0
+    printed: Printed | None = None  # takes what the run prints, where that is kept
     cancelled: threading.Event = field(default_factory=threading.Event)
     # Called at each checkpoint: the loop says that it lives, the ledger row is kept current.
     on_checkpoint: Callable[[], None] = lambda: None

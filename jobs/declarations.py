@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from django.conf import settings
 from jobs.cadence import Cron, Every, Manual
 from jobs.errors import DuplicateJobError, UnknownJobError
 from jobs.models.activity import LogSource
+from jobs.slots import MissedPolicy, RunLatest
 
 if TYPE_CHECKING:
     from jobs.claims import ClaimPolicy
@@ -45,6 +46,7 @@ class JobDeclaration:
     # Of a queue worker: how its rows are claimed, read anew since settings have a say.
     policy: Callable[[], ClaimPolicy] | None = None
     channels: tuple[str, ...] = ()  # further NOTIFY channels that wake it
+    missed: MissedPolicy = field(default_factory=RunLatest)  # slots of a downtime
     log_source: LogSource = LogSource.JOB
 
     @property

@@ -14,7 +14,8 @@ class SettingError(EngineroomError):
         self.name = name
         self.value = value
         self.allowed = allowed
-        super().__init__(f"{name}={value!s} is not allowed: {allowed}.")
+        shown = " ".join(str(value).split())[:200]  # one line, whatever it holds
+        super().__init__(f"{name}={shown} is not allowed: {allowed}.")
 
 
 class MissingSettingError(EngineroomError):
@@ -145,3 +146,10 @@ class ListenPausedError(EngineroomError):
 
     def __init__(self, seconds: float) -> None:
         super().__init__(f"The process stood still for {seconds:.0f} s.")
+
+
+class ManualRunRefusedError(EngineroomError):
+    """A job that its declaration does not let an operator force."""
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(f"{job_id} may not be run by hand: its declaration says manual_run=False.")

@@ -12,6 +12,7 @@ import logging
 import threading
 import time
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +38,7 @@ class OpenRun:
     id: int
     job_id: str
     token: uuid.UUID
+    cancel: Callable[[], object] = lambda: None
 
     def close(self, status: RunStatus, **fields: Any) -> bool:
         """End the run; False when it was lost meanwhile."""
@@ -70,17 +72,23 @@ class OpenRuns:
             self.runs.pop(run.id, None)
 
     def heartbeat(self) -> None:
-        """Move the leases forward."""
+        """Move the leases forward, and tell each run that is to be cancelled."""
         with self._lock:
             held = list(self.runs.values())
         if not held:
             return
+        mine = JobRun.objects.filter(
+            pk__in=[run.id for run in held],
+            claim_token__in=[run.token for run in held],
+            status="running",
+        )
         with short_transaction("default"):
-            JobRun.objects.filter(
-                pk__in=[run.id for run in held],
-                claim_token__in=[run.token for run in held],
-                status="running",
-            ).update(lease_expires_at=from_now(conf.JOB_LEASE_MS.get()))
+            mine.update(lease_expires_at=from_now(conf.JOB_LEASE_MS.get()))
+            states = dict(mine.values_list("pk", "cancel_requested_at"))
+        for run in held:
+            if states.get(run.id, True) is not None:
+                # An operator wants it to end, or it was lost to somebody who closed it.
+                run.cancel()
 
 
 open_runs = OpenRuns()
@@ -174,6 +182,11 @@ class TickRecorder:
                 )
         self._idle = 0
         self._written_at = time.monotonic()
+
+
+def lease_seconds() -> float:
+    """Return how long a run may go without a heartbeat."""
+    return conf.JOB_LEASE_MS.get() / 1000
 
 
 def ago_from_clock(seconds: float) -> Any:

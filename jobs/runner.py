@@ -49,13 +49,19 @@ class PassRunner:
         self._open: ledger.OpenRun | None = None
         self._reported_at = 0.0
 
-    def run(self, context: RunContext) -> bool:
+    def run(self, context: RunContext, *, by_hand: ledger.OpenRun | None = None) -> bool:
         """
         Run one pass; return whether it found work.
+
+        ``by_hand`` is the ledger row of the request that the pass answers, if it does.
 
         An exception of the pass is recorded as a failed run and not raised, except one of
         the database itself, which leaves nothing to record it in.
         """
+        if by_hand is not None:
+            by_hand.cancel = context.cancelled.set
+            context.run_id = by_hand.id
+            self._open = by_hand
         context.on_report = lambda: self._report(context)
         with running(context):
             try:
@@ -84,9 +90,9 @@ class PassRunner:
 
     def _report(self, context: RunContext) -> None:
         """Give a pass that lasts a row of its own, and keep the row's counts current."""
-        if context.age_seconds < SHORT_SECONDS or not (context.counts or context.lines):
-            return
         if self._open is None:
+            if context.age_seconds < SHORT_SECONDS or not (context.counts or context.lines):
+                return
             self._open = ledger.open_run(
                 self.declaration.id, context.trigger, age_seconds=context.age_seconds
             )

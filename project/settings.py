@@ -111,4 +111,6 @@ LOGGING = {
     "formatters": {"line": {"format": "{asctime} {levelname} {name} {message}", "style": "{"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": "INFO"},
+    # Every command starts and stops the embedded server; that is no news.
+    "loggers": {"project.postgres": {"level": "WARNING"}},
 }

@@ -49,7 +49,9 @@ class ActivityLog(models.Model):
         indexes = (
             models.Index(fields=("at",), name="activity_log_by_age"),
             models.Index(
-                fields=("run_id", "id"), name="activity_log_by_run", condition=Q(run_id__isnull=False)
+                fields=("run_id", "id"),
+                name="activity_log_by_run",
+                condition=Q(run_id__isnull=False),
             ),
             models.Index(
                 fields=("-id",),

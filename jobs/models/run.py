@@ -65,6 +65,7 @@ class JobRun(models.Model):
         permissions = (
             ("run_job", "Can run a job by hand"),
             ("pause_job", "Can pause and resume a job"),
+            ("cancel_job", "Can cancel a running job"),
             ("view_run_output", "Can see the output of runs"),
         )
         constraints = (
@@ -73,6 +74,12 @@ class JobRun(models.Model):
                 fields=("job_id", "scheduled_for"),
                 name="job_runs_one_per_slot",
                 condition=Q(scheduled_for__isnull=False),
+            ),
+            # A second request while one waits is the first.
+            models.UniqueConstraint(
+                fields=("job_id",),
+                name="job_runs_one_request",
+                condition=Q(status="requested", trigger="manual"),
             ),
             models.CheckConstraint(
                 name="job_runs_lease_while_running",
@@ -98,9 +105,7 @@ class JobRun(models.Model):
                 name="job_runs_unwell",
                 condition=Q(status__in=("failed", "lost", "interrupted", "missed", "cancelled")),
             ),
-            models.Index(
-                fields=("-id",), name="job_runs_manual", condition=Q(trigger="manual")
-            ),
+            models.Index(fields=("-id",), name="job_runs_manual", condition=Q(trigger="manual")),
             # "Since" filters, and the pruning of old runs.
             models.Index(fields=("created_at",), name="job_runs_by_age"),
         )

@@ -26,8 +26,14 @@ LONGEST_SECONDS = 5.0
 class Heartbeat(threading.Thread):
     """A daemon thread that refreshes what the process holds, every third of the window."""
 
-    def __init__(self, describe: Callable[[], dict[str, Any]]) -> None:
+    def __init__(
+        self,
+        describe: Callable[[], dict[str, Any]],
+        *,
+        report: Callable[[], None] = lambda: None,
+    ) -> None:
         super().__init__(name="engineroom-heartbeat", daemon=True)
+        self._report = report
         self._describe = describe
         self._ended = StopSignal()
         self._row_at = float("-inf")
@@ -50,6 +56,7 @@ class Heartbeat(threading.Thread):
             for claim in holdings:
                 claim.heartbeat()
             ledger.open_runs.heartbeat()
+            self._report()
             if time.monotonic() - self._row_at >= ROW_SECONDS:
                 report_worker(self._describe())
                 ledger.close_lost()

@@ -11,6 +11,7 @@ from django.db import close_old_connections, connections
 from jobs.context import RunContext
 from jobs.declarations import JobDeclaration
 from jobs.failure import headline
+from jobs.ledger import OpenRun
 from jobs.loglimit import LineLimit
 from jobs.models.run import Trigger
 from jobs.outage import backoff_seconds, is_outage
@@ -43,6 +44,9 @@ class JobLoop(threading.Thread):
         self._pending: Trigger | None = None
         # Shared with the pass, so that a wake-up during it is seen by it.
         self._woken = threading.Event()
+        self._by_hand: list[OpenRun] = []
+        self._paused = False
+        self._context: RunContext | None = None
         self._failures = 0
         self._complaints = LineLimit()
 
@@ -55,31 +59,52 @@ class JobLoop(threading.Thread):
             self._woken.set()
             self._wake.notify()
 
+    def run_by_hand(self, run: OpenRun) -> None:
+        """Run a pass for a request that this process has claimed."""
+        with self._wake:
+            self._by_hand.append(run)
+            self._wake.notify()
+
+    def set_paused(self, *, paused: bool) -> None:
+        """Begin no pass of its own while paused; a pass that goes on ends after its rows."""
+        with self._wake:
+            was, self._paused = self._paused, paused
+            context = self._context
+            if paused and context is not None and context.trigger is not Trigger.MANUAL:
+                context.cancelled.set()
+            if was and not paused:
+                self._pending = self._pending or Trigger.SCHEDULE
+                self._wake.notify()
+
     def tick(self) -> None:
         """Say that the loop lives; called by the interval scheduler while it waits."""
         self._on_tick(self.declaration.id)
 
     def run(self) -> None:
         while not self._stop_signal.is_set():
-            trigger = self._next_trigger()
-            if trigger is None:
-                continue
-            self._pass(trigger)
+            trigger, by_hand = self._next()
+            if trigger is not None:
+                self._pass(trigger, by_hand)
         self.state = "stopped"
         connections.close_all()
 
-    def _next_trigger(self) -> Trigger | None:
+    def _next(self) -> tuple[Trigger | None, OpenRun | None]:
+        """Return why a pass is to run now, and the request that it answers if there is one."""
         with self._wake:
-            if self._pending is None:
-                self.state = "waiting"
+            if not self._by_hand and (self._pending is None or self._paused):
+                self.state = "paused" if self._paused else "waiting"
                 self._wake.wait(1.0)  # looks up now and then: a stop needs no wake-up
-            trigger, self._pending = self._pending, None
-            if trigger is not None:
+            trigger: Trigger | None = None
+            by_hand = self._by_hand.pop(0) if self._by_hand else None
+            if by_hand is not None:
+                trigger = Trigger.MANUAL
+            elif not self._paused:
+                trigger, self._pending = self._pending, None
                 self._woken.clear()
         self.tick()
-        return trigger
+        return trigger, by_hand
 
-    def _pass(self, trigger: Trigger) -> None:
+    def _pass(self, trigger: Trigger, by_hand: OpenRun | None) -> None:
         self.state = "working"
         close_old_connections()
         context = RunContext(
@@ -89,14 +114,16 @@ class JobLoop(threading.Thread):
             woken=self._woken,
             on_checkpoint=self.tick,
         )
+        self._context = context
         try:
-            self._runner.run(context)
+            self._runner.run(context, by_hand=by_hand)
         except Exception as error:  # noqa: BLE001 (a loop never ends by an exception)
             self._recover(error)
         else:
             self._failures = 0
             self._take_back_wake_up()
         finally:
+            self._context = None
             close_old_connections()
 
     def _take_back_wake_up(self) -> None:

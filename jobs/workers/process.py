@@ -21,6 +21,7 @@ from django.utils import timezone
 from jobs import conf, notifier
 from jobs.activity import ActivityHandler
 from jobs.cadence import Every
+from jobs.capture import route_prints
 from jobs.claims.holdings import holdings
 from jobs.declarations import JobDeclaration
 from jobs.failure import headline
@@ -29,9 +30,10 @@ from jobs.loglimit import LineLimit
 from jobs.models.run import Trigger
 from jobs.models.worker import ListenState
 from jobs.outage import is_outage
-from jobs.schedulers import IntervalScheduler, ThreadIntervalScheduler
+from jobs.schedulers import CronScheduler, ThreadIntervalScheduler
 from jobs.stopping import StopSignal
 from jobs.workers import sdnotify
+from jobs.workers.conductor import LOOK_SECONDS, Conductor
 from jobs.workers.health import HealthServer
 from jobs.workers.heartbeat import Heartbeat
 from jobs.workers.listener import Listener
@@ -55,12 +57,23 @@ class WorkerProcess:
     ) -> None:
         self.stop = StopSignal()
         self._say = say
+        self._declarations = declarations
         self._loops = {
             declaration.id: JobLoop(declaration, self.stop, on_tick=health.tick)
             for declaration in declarations
+            if not declaration.singleton
         }
-        self._intervals: IntervalScheduler = ThreadIntervalScheduler()
-        self._heartbeat = Heartbeat(self._describe)
+        self._intervals = ThreadIntervalScheduler()
+        self._crons = CronScheduler()
+        self._conductor = Conductor(
+            declarations,
+            self._loops,
+            self.stop,
+            crons=self._crons,
+            intervals=self._intervals,
+            on_tick=health.tick,
+        )
+        self._heartbeat = Heartbeat(self._describe, report=self._conductor.report)
         self._listener = Listener(
             sorted(self._channels()), on_wake=self._on_wake, on_state=health.set_listen
         )
@@ -90,13 +103,15 @@ class WorkerProcess:
                 server.start()
         for loop in self._loops.values():
             self._start_loop(loop)
+        route_prints()
+        health.register(self._conductor.name_of_loop, period_seconds=LOOK_SECONDS)
+        self._conductor.start()
         notifier.subscribe(self._on_wake)
         self._listener.start()
 
     def _announce(self) -> None:
         """Print a line per job, and what this process takes of the database."""
-        for loop in self._loops.values():
-            declaration = loop.declaration
+        for declaration in self._declarations:
             self._say(f"  {declaration.id:<24} {cadence_text(declaration)}  {declaration.summary}")
         self._say(f"  {self.connections} database connections at most")
         if self._web is not None:
@@ -111,7 +126,8 @@ class WorkerProcess:
             if loop.declaration.policy
         )
         heartbeat, listener, notifier_, web = 1, 2, 1, 2 if self._web else 0
-        return len(self._loops) + handlers + heartbeat + listener + notifier_ + web
+        singletons = 1 + self._conductor.threads.size
+        return len(self._loops) + handlers + singletons + heartbeat + listener + notifier_ + web
 
     def _start_loop(self, loop: JobLoop) -> None:
         cadence = loop.declaration.cadence
@@ -123,18 +139,22 @@ class WorkerProcess:
 
     def _on_wake(self, channel: str | None) -> None:
         """Wake the jobs of a channel; all of them when it is not known what was missed."""
+        if channel is None or channel in self._conductor.channels:
+            self._conductor.wake()
         for loop in self._loops.values():
             if channel is None or channel in channels_of(loop.declaration):
                 loop.wake(Trigger.SCHEDULE if channel is None else Trigger.NOTIFY)
 
     def _channels(self) -> set[str]:
-        return {
+        queues = {
             channel for loop in self._loops.values() for channel in channels_of(loop.declaration)
         }
+        return queues | set(self._conductor.channels)
 
     def _watch(self) -> None:
         sdnotify.watchdog()
-        dead = [loop.name for loop in self._loops.values() if not loop.is_alive()]
+        threads = (*self._loops.values(), self._conductor, self._heartbeat)
+        dead = [thread.name for thread in threads if not thread.is_alive()]
         if dead and not self.stop.is_set():
             logger.critical("loop_died loops=%s", ", ".join(dead))
             self._forced = True
@@ -144,11 +164,14 @@ class WorkerProcess:
         health.set_draining()
         sdnotify.stopping()
         self._say("Stopping: no new claims; work in flight is waited for.")
-        self._intervals.close()  # type: ignore[attr-defined]  # of the real scheduler
+        self._intervals.close()
+        self._crons.close()
+        self._conductor.wake()
         self._listener.stop()
         deadline = time.monotonic() + self.stop.remaining_seconds + LAST_SECONDS
         for loop in self._loops.values():
             loop.join(max(0.0, deadline - time.monotonic()))
+        self._end_singletons()
         stuck = [loop.name for loop in self._loops.values() if loop.is_alive()]
         signed_off = self._sign_off()
         self._heartbeat.end()
@@ -160,6 +183,14 @@ class WorkerProcess:
         if stuck:
             logger.error("stopped_with_work_left loops=%s", ", ".join(stuck))
         return 0 if signed_off and not stuck and not self._forced else 1
+
+    def _end_singletons(self) -> None:
+        """Wait for runs that look whether to stop; close what is left as interrupted."""
+        while self._conductor.going_on() and not self.stop.is_over:
+            time.sleep(0.05)
+        for singleton in self._conductor.going_on():
+            logger.warning("interrupted job=%s run=%s", singleton.run.job_id, singleton.run.id)
+            singleton.interrupt()
 
     def _sign_off(self) -> bool:
         """Write the last row of this process within a bound, whatever the database does."""
@@ -214,6 +245,10 @@ class WorkerProcess:
             "loops": {
                 job_id: {"state": loop.state, "seen_at": now}
                 for job_id, loop in self._loops.items()
+            }
+            | {
+                singleton.run.job_id: {"state": "working", "seen_at": now}
+                for singleton in self._conductor.going_on()
             },
         }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import time
@@ -11,14 +12,17 @@ from django.conf import settings
 from django.db.models import F
 from django.db.models.functions import Coalesce
 
-from jobs.cadence import Every
+from jobs.cadence import Every, Manual
 from jobs.claims import ClaimPolicy, Counts, Lease, StaleAfter
 from jobs.conf import CLAIM_STALE_MS
+from jobs.context import RunContext
+from jobs.declarations import job
 from jobs.identity import process_name
 from jobs.queues import QueueRow
 from jobs.workers.queue_pass import GiveUp, Outcome, Waiting, queue_worker
 from tests.testapp.models import Crate, Delivery, Letter, Parcel
 
+logger = logging.getLogger(__name__)
 CADENCE = Every(ms=200)
 
 
@@ -88,3 +92,18 @@ def follow(row: Any) -> Outcome:
         case "give":
             return GiveUp(reason="nobody lives there")
     return None
+
+
+@job("testapp.stocktaking", cadence=Manual(), summary="Count what is there.")
+def take_stock(context: RunContext) -> dict[str, Any]:
+    """Do what the setting STOCKTAKING says; run by hand only."""
+    match getattr(settings, "STOCKTAKING", ""):
+        case "fail":
+            raise ValueError("nothing is where it should be")
+        case "long":
+            while not context.should_stop():
+                context.progress(1, 2)
+                time.sleep(0.02)
+    print("counted")  # noqa: T201 (what a run prints is kept)
+    logger.info("counted shelves=%s", 3)
+    return {"shelves": {"counted": 3}}
