@@ -125,9 +125,9 @@ class Client(smtplib.SMTP):
             code, challenge = self.docmd("AUTH", mechanism)
         else:
             code, challenge = self.docmd("AUTH", f"{mechanism} {_base64(first)}")
-        for _ in range(MOST_CHALLENGES):
-            if code != 334:  # noqa: PLR2004
-                break
+        self._auth_challenge_count = 0 if first is None else 1  # auth_login asks for it
+        while code == 334 and self._auth_challenge_count < MOST_CHALLENGES:  # noqa: PLR2004
+            self._auth_challenge_count += 1
             answer = authobject(base64.decodebytes(challenge))
             code, challenge = self.docmd(_base64(answer))
         if code in {235, 503}:
