@@ -63,24 +63,19 @@ def run(
     """
     Run statements of one simple query on an autocommit connection; return the last rows as text.
 
-    Several statements are one transaction, so SET LOCAL works among them. Raises
-    DatabaseSilentError after the limit and psycopg.Error; then close the connection.
+    Several statements are one transaction, so SET LOCAL works among them. Raises what psycopg
+    raises; DatabaseSilentError after the limit, with the connection closed.
     """
     deadline = time.monotonic() + limit_seconds
-    pgconn = connection.pgconn
-    pgconn.send_query(statements)
-    while pgconn.flush():
-        _await(pgconn, select.POLLIN | select.POLLOUT, deadline, limit_seconds)
-        pgconn.consume_input()
-    rows: list[tuple[str | None, ...]] = []
-    while True:
-        while pgconn.is_busy():
-            _await(pgconn, select.POLLIN, deadline, limit_seconds)
-            pgconn.consume_input()
-        result = pgconn.get_result()
-        if result is None:
-            return rows
-        rows = _read(result)
+    try:
+        results = _converse(connection.pgconn, statements, deadline)
+    except TimeoutError:
+        connection.close()
+        raise DatabaseSilentError(limit_seconds) from None
+    for result in results:
+        if result.status not in (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK):
+            raise _error_of(result)
+    return _rows(results[-1]) if results else []
 
 
 def compose(*statements: sql.Composable) -> bytes:
@@ -118,17 +113,34 @@ def _open(
     )
 
 
-def _await(pgconn: pq.abc.PGconn, events: int, deadline: float, limit_seconds: float) -> None:
+def _converse(pgconn: pq.abc.PGconn, statements: bytes, deadline: float) -> list[pq.abc.PGresult]:
+    """Return all results, also those after an error, so that the connection stays usable."""
+    pgconn.send_query(statements)
+    while pgconn.flush():
+        _await(pgconn, select.POLLIN | select.POLLOUT, deadline)
+        pgconn.consume_input()
+    results = []
+    while (result := _next_result(pgconn, deadline)) is not None:
+        results.append(result)
+    return results
+
+
+def _next_result(pgconn: pq.abc.PGconn, deadline: float) -> pq.abc.PGresult | None:
+    while pgconn.is_busy():
+        _await(pgconn, select.POLLIN, deadline)
+        pgconn.consume_input()
+    return pgconn.get_result()
+
+
+def _await(pgconn: pq.abc.PGconn, events: int, deadline: float) -> None:
     left = deadline - time.monotonic()
     poller = select.poll()
     poller.register(pgconn.socket, events)
     if left <= 0 or not poller.poll(left * 1000):
-        raise DatabaseSilentError(limit_seconds)
+        raise TimeoutError
 
 
-def _read(result: pq.abc.PGresult) -> list[tuple[str | None, ...]]:
-    if result.status not in (pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK):
-        raise _error_of(result)
+def _rows(result: pq.abc.PGresult) -> list[tuple[str | None, ...]]:
     return [
         tuple(_text(result.get_value(row, column)) for column in range(result.nfields))
         for row in range(result.ntuples)

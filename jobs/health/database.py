@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import closing
 from functools import cache
 from typing import LiteralString
 
@@ -63,9 +64,11 @@ class DatabaseCheck:
             return [_unreachable(headline(error))]
 
     def _converse(self) -> list[Reason]:
-        with direct.connect_like_django(
+        connection = direct.connect_like_django(
             application_name="engineroom-health", using=self._using, connect_seconds=SECONDS
-        ) as connection:
+        )
+        # Not psycopg's own context: it would roll back, on a connection that may not answer.
+        with closing(connection):
             self._run(connection, "SELECT 1")
             pending = [] if self._migrated else self._pending(connection)
         self._migrated = not pending

@@ -1,0 +1,63 @@
+"""What tests of connections share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pytest
+from django.db import connection
+
+from jobs import direct, notifier
+from tests.jobs.tcp_proxy import TcpProxy
+
+
+@pytest.fixture
+def proxy(transactional_db) -> Iterator[TcpProxy]:
+    """Stand between this process and the test database."""
+    with TcpProxy(connection.settings_dict) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def ear(transactional_db) -> Iterator[psycopg.Connection]:
+    """Give a connection to the test database that hears what it LISTENs to."""
+    with direct.connect(application_name="ear") as ear:
+        yield ear
+
+
+@pytest.fixture
+def quiet_notifier() -> Iterator[None]:
+    """End this process's notifiers before and after the test."""
+    notifier.close()
+    notifier._forget_parent()
+    yield
+    notifier.close()
+    notifier._forget_parent()
+
+
+@pytest.fixture
+def backends(transactional_db) -> Callable[[str], list[int]]:
+    """Return the server processes of this test's database with an application name."""
+
+    def find(application_name: str) -> list[int]:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pid FROM pg_stat_activity"
+                " WHERE datname = current_database() AND application_name = %s",
+                [application_name],
+            )
+            return [pid for (pid,) in cursor.fetchall()]
+
+    return find
+
+
+@pytest.fixture
+def terminate(transactional_db) -> Callable[[int], None]:
+    """End a server process."""
+
+    def end(pid: int) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(%s)", [pid])
+
+    return end
