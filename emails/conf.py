@@ -6,7 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from emails.delivery import parse_delivery_url
+from emails.errors import InvalidDeliveryURL
 from jobs.conf import Setting, Whole
+from jobs.errors import SettingError
+
+ALLOWED = (
+    "smtp://[user:password@]host[:port], smtps://…, smtp+tls://… (each with ?ca=/path or"
+    " ?verify=off), file:///directory or console:"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,8 +21,13 @@ class DeliveryUrl(Setting[str]):
     """Where queued mail goes; empty: it stays queued."""
 
     def check(self, value: Any) -> str:
-        if value:
-            parse_delivery_url(value)
+        if value and not isinstance(value, str):
+            raise SettingError(self.name, value, ALLOWED)
+        try:
+            if value:
+                parse_delivery_url(value, variable=self.name)
+        except InvalidDeliveryURL as error:
+            raise SettingError(self.name, error.masked, f"{ALLOWED}; {error.problem}") from None
         return str(value or "")
 
     def parse(self, text: str) -> str:

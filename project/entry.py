@@ -13,12 +13,13 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from django.core.management import execute_from_command_line
-from django.db import OperationalError
+from django.db import InterfaceError, OperationalError
 
 from jobs.errors import MissingSettingError, SettingError
 from jobs.failure import headline
+from jobs.outage import is_outage
 from project import env, postgres
-from project.postgres.errors import EmbeddedPostgresError
+from project.postgres.errors import EmbeddedPostgresError, VarNotWritableError
 
 EXIT_SETTINGS = 2
 EXIT_DATABASE = 3
@@ -35,8 +36,10 @@ def run(arguments: Sequence[str]) -> int:
     except (SettingError, MissingSettingError) as error:
         return _refuse(error, EXIT_SETTINGS)
     except EmbeddedPostgresError as error:
-        return _refuse(error, EXIT_DATABASE)
-    except OperationalError as error:
+        return _refuse_embedded(error)
+    except (OperationalError, InterfaceError) as error:
+        if not is_outage(error):
+            raise
         sys.stderr.write(f"The database is not reachable: {headline(error)}\n")
         return EXIT_DATABASE
     return 0
@@ -51,7 +54,7 @@ def prepare() -> None:
     except (SettingError, MissingSettingError) as error:
         raise SystemExit(_refuse(error, EXIT_SETTINGS)) from None
     except EmbeddedPostgresError as error:
-        raise SystemExit(_refuse(error, EXIT_DATABASE)) from None
+        raise SystemExit(_refuse_embedded(error)) from None
 
 
 @contextlib.contextmanager
@@ -61,6 +64,14 @@ def _server(command: str) -> Iterator[None]:
         return
     with postgres.attach(env.var_directory()):
         yield
+
+
+def _refuse_embedded(error: EmbeddedPostgresError) -> int:
+    if isinstance(error, VarNotWritableError):
+        allowed = f"a directory that this user can write to ({error.message.rstrip('.')})"
+        wrong = SettingError("ENGINEROOM_VAR", env.var_directory(), allowed)
+        return _refuse(wrong, EXIT_SETTINGS)
+    return _refuse(error, EXIT_DATABASE)
 
 
 def _refuse(error: Exception, code: int) -> int:

@@ -28,13 +28,13 @@ environment = environ.Env()
 
 def read(setting: Setting[T]) -> T:
     """Return a setting from the environment, checked, or its default."""
-    text = environment.str(setting.name, default=None)
-    return setting.default if text is None or text == "" else setting.parse(text)
+    value = _raw(setting.name)
+    return setting.default if value == "" else setting.parse(value)
 
 
 def text(name: str) -> str:
     """Return a variable as text, stripped; empty when it is not set."""
-    return str(environment.str(name, default="")).strip()
+    return _raw(name).strip()
 
 
 def names(name: str, *, default: str = "") -> list[str]:
@@ -98,13 +98,19 @@ def public_url(*, default: str) -> PublicUrl:
         port_fits = False
     if not port_fits or parts.scheme not in ("http", "https") or not parts.hostname:
         raise SettingError("PUBLIC_URL", value, "an http or https URL, such as https://example.com")
-    if parts.path.strip("/") or parts.query or parts.fragment:
-        raise SettingError("PUBLIC_URL", value, "a URL without path, query or fragment")
+    if parts.path.strip("/") or parts.query or parts.fragment or "@" in parts.netloc:
+        allowed = "a URL without user, path, query or fragment"
+        raise SettingError("PUBLIC_URL", mask_secrets(value), allowed)
     return PublicUrl(
         url=f"{parts.scheme}://{parts.netloc}",
         is_secure=parts.scheme == "https",
         host=parts.hostname,
     )
+
+
+def _raw(name: str) -> str:
+    """Return a variable as it is: ``Env.str`` takes ``$x`` for the name of another one."""
+    return str(environment.ENVIRON.get(name, ""))
 
 
 @cache
