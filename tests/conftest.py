@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
+import django
 import pytest
-from django.db import connections
+from django.db import connection
 from hypothesis import settings as hypothesis_settings
+
+from jobs import notifier
+from jobs.claims.holdings import holdings
 
 hypothesis_settings.register_profile("default", deadline=None, max_examples=100)
 hypothesis_settings.load_profile("default")
@@ -23,13 +28,29 @@ def wait_until(condition: Callable[[], object], *, seconds: float = 20, what: st
 
 
 @pytest.fixture(autouse=True)
-def _close_thread_connections() -> Iterator[None]:
-    """Leave no claim and no connection of a test to the next one."""
+def _forget_claims() -> Iterator[None]:
+    """Leave no claim of a test to the next one."""
     yield
-    from jobs.claims.holdings import holdings
-
     for claim in holdings:
         claim.forget(*claim.rows)
-    for connection in connections.all(initialized_only=True):
-        if not connection.in_atomic_block:
-            connection.close_if_unusable_or_obsolete()
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """End what threads of the engine still keep open, so that the database can be dropped."""
+    yield
+    notifier.close()
+    with django_db_blocker.unblock(), connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
+@pytest.fixture
+def queue_backend(settings: Any) -> None:
+    """Queue mail as the site does; the test runner of Django swaps the backend."""
+    if django.VERSION >= (6, 1):
+        settings.MAILERS = {"default": {"BACKEND": "emails.backend.QueueBackend"}}
+    else:
+        settings.EMAIL_BACKEND = "emails.backend.QueueBackend"

@@ -2,6 +2,16 @@
 
 from __future__ import annotations
 
+from jobs.testing.clock import DatabaseClock, database_clock
+from jobs.testing.running import drain, run_once
 from jobs.testing.schedulers import FakeIntervalScheduler, FakeScheduler, FakeTask
 
-__all__ = ["FakeIntervalScheduler", "FakeScheduler", "FakeTask"]
+__all__ = [
+    "DatabaseClock",
+    "FakeIntervalScheduler",
+    "FakeScheduler",
+    "FakeTask",
+    "database_clock",
+    "drain",
+    "run_once",
+]
