@@ -29,11 +29,10 @@ PLAIN_VALUE = re.compile(r"[!-~]+(?:[ \t]{1,60}[!-~]+)*")
 TOKEN_VALUE = re.compile(r"[!#$&+.0-9A-Za-z^_`|~-]+")
 FOLD = re.compile(r"(?:\r\n|\r|\n)(?=[ \t])")
 ADDRESS_HEADERS = frozenset(
-    "from sender reply-to to cc resent-from resent-sender resent-to resent-cc "
-    "disposition-notification-to".split()
+    ["from", "sender", "reply-to", "to", "cc", "resent-from", "resent-sender", "resent-to", "resent-cc", "disposition-notification-to"]
 )
-ID_HEADERS = frozenset("message-id in-reply-to references content-id resent-message-id".split())
-PARAMETER_HEADERS = frozenset("content-type content-disposition".split())
+ID_HEADERS = frozenset(["message-id", "in-reply-to", "references", "content-id", "resent-message-id"])
+PARAMETER_HEADERS = frozenset(["content-type", "content-disposition"])
 
 
 class Opaque(str):
@@ -48,12 +47,12 @@ class Opaque(str):
 class WirePolicy(email.policy.EmailPolicy):
     """The policy with which a finished message is flattened: CRLF, 7 bits, headers folded here."""
 
-    def fold(self, name: str, value: Any) -> str:  # noqa: ANN401 -- whatever a Message holds
+    def fold(self, name: str, value: Any) -> str:
         if self.max_line_length == 0:  # the generator's way to say: signed, leave it as it is
             return f"{name}: {unfolded(value, keep_folds=True)}\r\n"
         return fold_header(name, value)
 
-    def fold_binary(self, name: str, value: Any) -> bytes:  # noqa: ANN401
+    def fold_binary(self, name: str, value: Any) -> bytes:
         return self.fold(name, value).encode("ascii", "replace")
 
 
@@ -66,7 +65,7 @@ def check_name(name: str) -> None:
         raise InvalidHeaderName(name)
 
 
-def fold_header(name: str, value: Any) -> str:  # noqa: ANN401
+def fold_header(name: str, value: Any) -> str:
     """Write one header as ASCII lines of at most 76 characters where it can be folded, with CRLF.
 
     `value` is text, decoded or with encoded-words, or one of the standard library's header objects.
@@ -89,7 +88,7 @@ def fold_header(name: str, value: Any) -> str:  # noqa: ANN401
     return "\r\n".join(lines) + "\r\n"
 
 
-def parameters(value: Any) -> tuple[str, dict[str, str]]:  # noqa: ANN401
+def parameters(value: Any) -> tuple[str, dict[str, str]]:
     """Take a Content-Type or Content-Disposition apart: its value and its decoded parameters."""
     if hasattr(value, "params"):  # a parsed header of the modern API
         main = getattr(value, "content_type", None) or getattr(value, "content_disposition", "")
@@ -104,7 +103,7 @@ def parameters(value: Any) -> tuple[str, dict[str, str]]:  # noqa: ANN401
     }
 
 
-def unfolded(value: Any, *, keep_folds: bool = False) -> str:  # noqa: ANN401
+def unfolded(value: Any, *, keep_folds: bool = False) -> str:
     text = str(value)
     if isinstance(value, email.header.Header) or _has_escapes(text):
         text = text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
@@ -178,7 +177,7 @@ def _bracketed_pieces(name: str, value: str) -> Iterator[str]:
             yield from (f" {word}" for word in _words(name, piece.strip()))
 
 
-def _parameter_pieces(value: Any) -> Iterator[str]:  # noqa: ANN401
+def _parameter_pieces(value: Any) -> Iterator[str]:
     main, found = parameters(value)
     pieces = [f" {main}"]
     for name, text in found.items():
@@ -189,7 +188,7 @@ def _parameter_pieces(value: Any) -> Iterator[str]:  # noqa: ANN401
 
 def _parameter(name: str, text: str) -> list[str]:
     """Write a parameter, in the way of RFC 2231 where it is long or not plain ASCII."""
-    if re.fullmatch(r'[ !#-\[\]-~]*', text):  # no quotes and backslashes: parsers differ on them
+    if re.fullmatch(r"[ !#-\[\]-~]*", text):  # no quotes and backslashes: parsers differ on them
         plain = text if TOKEN_VALUE.fullmatch(text) else f'"{text}"'
         if len(name) + len(plain) + 3 <= LINE_LENGTH or name == "boundary":
             return [f"{name}={plain}"]

@@ -102,7 +102,7 @@ def _given_headers(found: Mapping[Any, Any]) -> dict[str, str]:
     return given
 
 
-def _header_text(value: Any) -> str:  # noqa: ANN401
+def _header_text(value: Any) -> str:
     return email.utils.format_datetime(value) if isinstance(value, dt.datetime) else str(value)
 
 
@@ -142,6 +142,8 @@ def _lines(message: EmailMessage, given: Mapping[str, str]) -> list[tuple[str, s
         "Date": lowered.get("date") or _now(),
         "Message-ID": lowered.get("message-id") or email.utils.make_msgid(domain=str(DNS_NAME)),
     }
+    for name, value in fields.items():
+        check_characters(value, header=name)
     taken = {name.lower() for name in fields}
     others = [(name, value) for name, value in given.items() if name.lower() not in taken]
     return [item for item in fields.items() if item[1] or item[0] == "Subject"] + others

@@ -82,7 +82,7 @@ def _bodies(message: EmailMessage, *, charset: str) -> Part | None:
     return _multipart(getattr(message, "alternative_subtype", "alternative"), [*first, *others])
 
 
-def _alternative(content: Any, mimetype: str, *, charset: str) -> Part:  # noqa: ANN401
+def _alternative(content: Any, mimetype: str, *, charset: str) -> Part:
     main, parameters = _media_type(str(mimetype))
     if main.lower().startswith("text/"):
         text = _text(content, charset=parameters.get("charset", charset))
@@ -90,7 +90,7 @@ def _alternative(content: Any, mimetype: str, *, charset: str) -> Part:  # noqa:
     return _binary(main, parameters, content, charset=charset)
 
 
-def _attachment(item: Any, *, charset: str) -> Part:  # noqa: ANN401
+def _attachment(item: Any, *, charset: str) -> Part:
     if isinstance(item, Part):
         return _foreign(item)
     filename, content, mimetype = (*item, None)[:3]
@@ -119,7 +119,7 @@ def _foreign(item: Part) -> Part:
     return part
 
 
-def _binary(main: str, parameters: dict[str, str], content: Any, *, charset: str) -> Part:  # noqa: ANN401
+def _binary(main: str, parameters: dict[str, str], content: Any, *, charset: str) -> Part:
     kind = main.lower()
     if kind == "message/rfc822":
         return _message_part(content)
@@ -130,8 +130,8 @@ def _binary(main: str, parameters: dict[str, str], content: Any, *, charset: str
         parameters = {**parameters, "charset": used}
     part = Part()
     part["Content-Type"] = parameterised(main, parameters)
-    if kind.startswith("message/") and _is_clean_text(data):
-        return _filled(part, encoding="7bit", payload=data.decode("ascii"))  # RFC 2046 §5.2
+    if kind.startswith("message/"):
+        return _report(part, data)
     return _filled(part, encoding="base64", payload=base64.encodebytes(data).decode("ascii"))
 
 
@@ -180,7 +180,7 @@ def _renew_boundary(part: Part) -> None:
     part.preamble = part.epilogue = None
 
 
-def _message_part(content: Any) -> Part:  # noqa: ANN401
+def _message_part(content: Any) -> Part:
     part = Part()
     part["Content-Type"] = "message/rfc822"
     part.set_payload([_nested(content)])
@@ -188,7 +188,20 @@ def _message_part(content: Any) -> Part:  # noqa: ANN401
     return part
 
 
-def _nested(content: Any) -> Part:  # noqa: ANN401
+def _report(part: Part, data: bytes) -> Part:
+    """Fill a part of a type message/… other than a message: 7bit if it can be, RFC 2046 §5.2."""
+    if not _is_clean_text(data):
+        encoded = base64.encodebytes(data).decode("ascii")
+        return _filled(part, encoding="base64", payload=encoded.replace("\n", "\r\n"))
+    if part.get_content_type() == "message/delivery-status":  # the generator wants its blocks
+        parsed = email.message_from_bytes(b"Content-Type: message/delivery-status\n\n" + data)
+        part.set_payload(parsed.get_payload())
+        return part
+    text = re.sub(r"\r\n|\n", "\r\n", data.decode("ascii"))
+    return _filled(part, encoding="7bit", payload=text)
+
+
+def _nested(content: Any) -> Part:
     if isinstance(content, EmailMessage):
         return content.message()
     if isinstance(content, Part):
@@ -200,8 +213,8 @@ def _nested(content: Any) -> Part:  # noqa: ANN401
 def _make_nested_seven_bit(part: Part) -> None:
     payload = part.get_payload()
     if part.get_content_type() != "message/rfc822":
-        if not isinstance(payload, list) and not _is_clean(part):
-            _encode_leaf(part)
+        if not isinstance(payload, list):
+            _report(part, _decoded(part))
         return
     if not isinstance(payload, list):  # base64 is not allowed here, RFC 2046 §5.2.1
         part.set_payload([email.message_from_bytes(_decoded(part))])
@@ -221,7 +234,7 @@ def _tame_headers(part: Part) -> None:
         part.set_raw(name, _tamed(name, value))
 
 
-def _tamed(name: str, value: Any) -> Any:  # noqa: ANN401
+def _tamed(name: str, value: Any) -> Any:
     try:
         headers.fold_header(name, value)
     except InvalidHeaderName:
@@ -235,7 +248,9 @@ def _tamed(name: str, value: Any) -> Any:  # noqa: ANN401
 def _encode_leaf(part: Part) -> None:
     data = _decoded(part)
     if part.get_content_maintype() == "text" and not part.get_filename():
-        encoding, payload = _encode_text(data, plain=b"\0" not in data)
+        plain = b"\0" not in data  # not so in UTF-16, whose line ends are not these bytes
+        canonical = re.sub(rb"\r\n|\n", b"\r\n", data) if plain else data
+        encoding, payload = _encode_text(canonical, plain=plain)
     else:
         encoding, payload = "base64", base64.encodebytes(data).decode("ascii")
     if part.get_content_maintype() == "multipart":
@@ -303,7 +318,7 @@ def parameterised(main: str, parameters: dict[str, str]) -> str:
     return "; ".join([main, *pieces])
 
 
-def _is_text(content: Any) -> bool:  # noqa: ANN401
+def _is_text(content: Any) -> bool:
     if not isinstance(content, bytes | bytearray | memoryview):
         return True
     try:
@@ -313,7 +328,7 @@ def _is_text(content: Any) -> bool:  # noqa: ANN401
     return True
 
 
-def _text(content: Any, *, charset: str) -> str:  # noqa: ANN401
+def _text(content: Any, *, charset: str) -> str:
     if isinstance(content, bytes | bytearray | memoryview):
         return bytes(content).decode(charset)
     if isinstance(content, str | Promise):
@@ -321,7 +336,7 @@ def _text(content: Any, *, charset: str) -> str:  # noqa: ANN401
     raise TypeError(f"the text of a message is str or bytes, not {type(content).__name__}")
 
 
-def _data(content: Any, *, charset: str) -> tuple[bytes, str]:  # noqa: ANN401
+def _data(content: Any, *, charset: str) -> tuple[bytes, str]:
     if isinstance(content, bytes | bytearray | memoryview):
         return bytes(content), "utf-8"
     text = _text(content, charset=charset)
