@@ -13,14 +13,14 @@ from tests.jobs.tcp_proxy import TcpProxy
 
 
 @pytest.fixture
-def proxy(transactional_db) -> Iterator[TcpProxy]:
+def proxy(db) -> Iterator[TcpProxy]:
     """Stand between this process and the test database."""
     with TcpProxy(connection.settings_dict) as proxy:
         yield proxy
 
 
 @pytest.fixture
-def ear(transactional_db) -> Iterator[psycopg.Connection]:
+def ear(db) -> Iterator[psycopg.Connection]:
     """Give a connection to the test database that hears what it LISTENs to."""
     with direct.connect(application_name="ear") as ear:
         yield ear
@@ -37,27 +37,32 @@ def quiet_notifier() -> Iterator[None]:
 
 
 @pytest.fixture
-def backends(transactional_db) -> Callable[[str], list[int]]:
+def aside(db) -> Iterator[psycopg.Connection]:
+    """Give a connection beside Django's, so that nothing waits for the end of a test."""
+    with direct.connect(application_name="aside") as aside:
+        yield aside
+
+
+@pytest.fixture
+def backends(aside) -> Callable[[str], list[int]]:
     """Return the server processes of this test's database with an application name."""
 
     def find(application_name: str) -> list[int]:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT pid FROM pg_stat_activity"
-                " WHERE datname = current_database() AND application_name = %s",
-                [application_name],
-            )
-            return [pid for (pid,) in cursor.fetchall()]
+        rows = aside.execute(
+            "SELECT pid FROM pg_stat_activity"
+            " WHERE datname = current_database() AND application_name = %s",
+            [application_name],
+        )
+        return [pid for (pid,) in rows]
 
     return find
 
 
 @pytest.fixture
-def terminate(transactional_db) -> Callable[[int], None]:
+def terminate(aside) -> Callable[[int], None]:
     """End a server process."""
 
     def end(pid: int) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_terminate_backend(%s)", [pid])
+        aside.execute("SELECT pg_terminate_backend(%s)", [pid])
 
     return end

@@ -8,7 +8,7 @@ from psycopg import sql
 from jobs import direct
 from jobs.errors import DatabaseSilentError, SettingError
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 def test_a_direct_connection_reaches_the_database_that_django_uses():

@@ -60,19 +60,19 @@ def alias(name, **changes):
 
 
 @contextmanager
-def unapplied_migration(app, name):
+def unapplied_migration(aside, app, name):
     """Let the database look older than the code."""
-    key = [app, name]
-    with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM django_migrations WHERE app = %s AND name = %s", key)
-        assert cursor.rowcount == 1
+    gone = aside.execute(
+        "DELETE FROM django_migrations WHERE app = %s AND name = %s RETURNING applied", [app, name]
+    ).fetchone()
+    assert gone
     try:
         yield
     finally:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "INSERT INTO django_migrations (app, name, applied) VALUES (%s, %s, now())", key
-            )
+        aside.execute(
+            "INSERT INTO django_migrations (app, name, applied) VALUES (%s, %s, %s)",
+            [app, name, *gone],
+        )
 
 
 # Loops
@@ -159,7 +159,7 @@ def test_loops_of_a_draining_process_owe_no_ticks(process, clock):
 # Readiness
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_a_process_is_ready_with_a_migrated_database(process, check):
     answer = ready(process, database=check)
 
@@ -167,7 +167,7 @@ def test_a_process_is_ready_with_a_migrated_database(process, check):
     assert answer.body == {"ready": True, "reasons": [], "listen": None, "draining": False}
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_polling_is_said_and_changes_nothing(process, check):
     process.set_listen(ListenState.POLLING)
 
@@ -177,7 +177,7 @@ def test_polling_is_said_and_changes_nothing(process, check):
     assert answer.body["listen"] == "polling"
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_a_draining_process_is_not_ready(process, check):
     process.set_draining()
 
@@ -189,7 +189,7 @@ def test_a_draining_process_is_not_ready(process, check):
     assert codes(answer) == ["draining"]
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_a_process_with_a_silent_loop_is_not_ready(process, check, clock):
     process.register("emails.processor", period_seconds=10)
     clock.now += 61
@@ -200,7 +200,7 @@ def test_a_process_with_a_silent_loop_is_not_ready(process, check, clock):
     assert answer.status == 503
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_a_database_that_is_down_is_a_reason_without_its_password(process):
     with alias("gone", HOST="127.0.0.1", PORT="1", PASSWORD="hush") as check:
         answer = ready(process, database=check)
@@ -211,7 +211,7 @@ def test_a_database_that_is_down_is_a_reason_without_its_password(process):
     assert "hush" not in json.dumps(answer.body)
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_a_database_that_comes_back_makes_ready_again(process, proxy, clock):
     with alias("proxied", **proxy.settings):
         check = DatabaseCheck(using="proxied", clock=clock)
@@ -224,7 +224,7 @@ def test_a_database_that_comes_back_makes_ready_again(process, proxy, clock):
         assert ready(process, database=check).status == 200
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_a_database_that_passes_no_bytes_does_not_hang_the_answer(process, proxy):
     with alias("proxied", **proxy.settings) as check:
         proxy.freeze(new_too=True)
@@ -234,19 +234,19 @@ def test_a_database_that_passes_no_bytes_does_not_hang_the_answer(process, proxy
         assert codes(answer) == ["database"]
 
 
-@pytest.mark.django_db(transaction=True)
-def test_a_locked_table_does_not_hang_the_answer(process, check, ear):
-    with ear.transaction():
-        ear.execute("LOCK TABLE django_migrations IN ACCESS EXCLUSIVE MODE")
+@pytest.mark.django_db
+def test_a_locked_table_does_not_hang_the_answer(process, check, aside):
+    with aside.transaction():
+        aside.execute("LOCK TABLE django_migrations IN ACCESS EXCLUSIVE MODE")
 
         answer = ready(process, database=check)
 
     assert codes(answer) == ["database"]
 
 
-@pytest.mark.django_db(transaction=True)
-def test_a_database_older_than_the_code_is_a_reason(process, check):
-    with unapplied_migration("jobs", "0001_initial"):
+@pytest.mark.django_db
+def test_a_database_older_than_the_code_is_a_reason(process, check, aside):
+    with unapplied_migration(aside, "jobs", "0001_initial"):
         answer = ready(process, database=check)
 
     assert answer.status == 503
@@ -258,10 +258,10 @@ def test_a_database_older_than_the_code_is_a_reason(process, check):
     ]
 
 
-@pytest.mark.django_db(transaction=True)
-def test_migrating_makes_ready_without_a_restart(process, clock):
+@pytest.mark.django_db
+def test_migrating_makes_ready_without_a_restart(process, clock, aside):
     check = DatabaseCheck(clock=clock)
-    with unapplied_migration("jobs", "0001_initial"):
+    with unapplied_migration(aside, "jobs", "0001_initial"):
         assert codes(ready(process, database=check)) == ["migrations"]
 
     clock.now += 2
@@ -269,7 +269,7 @@ def test_migrating_makes_ready_without_a_restart(process, clock):
     assert ready(process, database=check).status == 200
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_a_database_without_any_tables_has_everything_unapplied(process):
     with alias("empty", OPTIONS={"options": "-c search_path=nowhere"}) as check:
         answer = ready(process, database=check)
@@ -277,7 +277,7 @@ def test_a_database_without_any_tables_has_everything_unapplied(process):
     assert codes(answer) == ["migrations"]
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_a_flood_of_questions_makes_one_connection_a_second(process, clock, monkeypatch):
     opened = []
     connect = database_module.direct.connect_like_django
@@ -296,7 +296,7 @@ def test_a_flood_of_questions_makes_one_connection_a_second(process, clock, monk
     assert len(opened) == 2
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_no_connection_stays_behind(process, check, backends):
     ready(process, database=check)
 
@@ -344,7 +344,7 @@ def test_the_site_answers_healthz_without_a_database(client, method):
     assert answer["Content-Type"] == "application/json"
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 def test_the_site_answers_readyz(client, django_assert_num_queries):
     with django_assert_num_queries(0):
         answer = client.get(reverse("readyz"))
@@ -353,7 +353,7 @@ def test_the_site_answers_readyz(client, django_assert_num_queries):
     assert answer.json()["ready"] is True
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 @pytest.mark.parametrize("page", ["healthz", "readyz"])
 def test_the_pages_are_never_cached_and_make_no_session(client, page):
     answer = client.get(reverse(page))
@@ -397,7 +397,7 @@ def ask(server, path, *, method="GET"):
         client.close()
 
 
-@pytest.mark.django_db(transaction=True)
+@pytest.mark.django_db
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/readyz?from=somewhere"])
 def test_a_worker_answers_as_the_site_does(server, path):
     response, content = ask(server, path)

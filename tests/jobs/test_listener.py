@@ -3,7 +3,6 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 import pytest
-from django.db import connection
 
 from jobs import notifier
 from jobs.errors import ListenSilentError
@@ -13,7 +12,7 @@ from jobs.workers.probe import EchoProbe
 from tests.conftest import wait_until
 
 pytestmark = [
-    pytest.mark.django_db(transaction=True),
+    pytest.mark.django_db,
     pytest.mark.usefixtures("quiet_notifier"),
 ]
 
@@ -56,9 +55,9 @@ def alive(listener):
     return listener._thread is not None and listener._thread.is_alive()
 
 
-def send(channel, payload=""):
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_notify(%s, %s)", [channel, payload])
+@pytest.fixture
+def send(aside):
+    return lambda channel: aside.execute("SELECT pg_notify(%s, '')", [channel])
 
 
 def test_it_listens_once_its_own_echo_came_back_and_then_asks_for_a_full_pass():
@@ -71,7 +70,7 @@ def test_it_listens_once_its_own_echo_came_back_and_then_asks_for_a_full_pass():
         assert listener.reason is None
 
 
-def test_news_name_their_channel():
+def test_news_name_their_channel(send):
     with listening("work", "Other Work") as (_, heard):
         wait_until(lambda: heard.full_passes)
 
@@ -93,14 +92,11 @@ def test_a_poke_of_the_notifier_is_heard():
         wait_until(lambda: "work" in heard.wakes)
 
 
-def test_news_that_come_together_are_one_wake():
+def test_news_that_come_together_are_one_wake(send, aside):
     with listening("work", "last") as (_, heard):
         wait_until(lambda: heard.full_passes)
 
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT pg_notify('work', number::text) FROM generate_series(1, 100) number"
-            )
+        aside.execute("SELECT pg_notify('work', number::text) FROM generate_series(1, 100) number")
         send("last")
         wait_until(lambda: "last" in heard.wakes)
 
@@ -121,7 +117,7 @@ def test_probes_go_on_while_nothing_happens(monkeypatch):
     assert heard.wakes == [None]
 
 
-def test_a_killed_connection_is_opened_again_and_followed_by_a_full_pass(backends, terminate):
+def test_a_killed_connection_is_opened_again_and_followed_by_a_full_pass(backends, terminate, send):
     with listening() as (listener, heard):
         wait_until(lambda: heard.full_passes)
         (pid,) = backends("engineroom-listen")
@@ -248,7 +244,7 @@ def test_stopping_does_not_wait_for_a_connection_attempt_that_hangs(settings, pr
     assert heard.states == heard.wakes == []
 
 
-def test_a_callback_that_raises_does_not_end_the_listening(caplog):
+def test_a_callback_that_raises_does_not_end_the_listening(caplog, send):
     calls = []
 
     def fail(channel):

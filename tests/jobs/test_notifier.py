@@ -16,7 +16,7 @@ from jobs.postman import Note
 from tests.conftest import wait_until
 
 pytestmark = [
-    pytest.mark.django_db(transaction=True),
+    pytest.mark.django_db,
     pytest.mark.usefixtures("quiet_notifier"),
 ]
 
@@ -42,6 +42,7 @@ def wake_and_fail():
     raise ZeroDivisionError
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_commit_wakes_those_who_listen(ear):
     listen(ear)
 
@@ -51,6 +52,7 @@ def test_a_commit_wakes_those_who_listen(ear):
     assert hear(ear) == ["work"]
 
 
+@pytest.mark.django_db(transaction=True)
 def test_nobody_is_woken_before_the_commit(ear):
     listen(ear)
 
@@ -59,6 +61,7 @@ def test_nobody_is_woken_before_the_commit(ear):
         assert hear_nothing(ear)
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_rollback_wakes_nobody(ear):
     listen(ear)
 
@@ -68,6 +71,7 @@ def test_a_rollback_wakes_nobody(ear):
     assert hear_nothing(ear)
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_savepoint_that_is_rolled_back_wakes_nobody(ear):
     listen(ear)
 
@@ -77,6 +81,7 @@ def test_a_savepoint_that_is_rolled_back_wakes_nobody(ear):
     assert hear_nothing(ear)
 
 
+@pytest.mark.django_db(transaction=True)
 def test_the_committing_connection_sends_no_notify_itself(ear):
     listen(ear)
 
