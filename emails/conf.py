@@ -34,10 +34,10 @@ class DeliveryUrl(Setting[str]):
         return self.check(text.strip())
 
 
-DELIVERY_URL = DeliveryUrl(name="EMAIL_DELIVERY_URL", default="")
+DELIVERY_URL: DeliveryUrl = DeliveryUrl(name="EMAIL_DELIVERY_URL", default="")
 POLL_MS = Whole(name="EMAIL_POLL_MS", default=30_000, minimum=100, maximum=3_600_000)
 CONNECTIONS = Whole(name="EMAIL_CONNECTIONS", default=4, minimum=1, maximum=64)
 MAX_ATTEMPTS = Whole(name="EMAIL_MAX_ATTEMPTS", default=5, minimum=1, maximum=50)
 MAX_STALE_RECOVERIES = Whole(name="EMAIL_MAX_STALE_RECOVERIES", default=5, minimum=0, maximum=50)
 
-SETTINGS = (POLL_MS, CONNECTIONS, MAX_ATTEMPTS, MAX_STALE_RECOVERIES)
+SETTINGS: tuple[Setting[Any], ...] = (POLL_MS, CONNECTIONS, MAX_ATTEMPTS, MAX_STALE_RECOVERIES)

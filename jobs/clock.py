@@ -22,7 +22,7 @@ class Now(Func):
     template = "statement_timestamp()"
     output_field = DateTimeField()
 
-    def as_sql(self, compiler: Any, connection: Any, **extra: Any) -> tuple[str, Any]:
+    def as_sql(self, *args: Any, **options: Any) -> tuple[str, Any]:
         if _frozen_at is None:
             return "statement_timestamp()", []
         return "%s::timestamptz", [_frozen_at]
@@ -34,7 +34,7 @@ class ClockTime(Func):
     template = "clock_timestamp()"
     output_field = DateTimeField()
 
-    def as_sql(self, compiler: Any, connection: Any, **extra: Any) -> tuple[str, Any]:
+    def as_sql(self, *args: Any, **options: Any) -> tuple[str, Any]:
         if _frozen_at is None:
             return "clock_timestamp()", []
         return "%s::timestamptz", [_frozen_at]

@@ -162,7 +162,7 @@ def split_address(name: str, value: object) -> tuple[str, int]:
 WORKERS = Switch(name="ENGINEROOM_WORKERS", default=True)
 WORKER_LISTEN = Switch(name="WORKER_LISTEN", default=True)
 WORKER_HEALTH = Address(name="WORKER_HEALTH", default="")
-WEB = Address(name="ENGINEROOM_WEB", default="127.0.0.1:8000")
+WEB: Address = Address(name="ENGINEROOM_WEB", default="127.0.0.1:8000")
 PUBLIC_URL = Text(name="PUBLIC_URL", default="")
 DIRECT_DATABASE_URL = Text(name="DIRECT_DATABASE_URL", default="")
 CLAIM_STALE_MS = Whole(

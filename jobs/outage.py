@@ -30,7 +30,7 @@ def is_outage(error: BaseException) -> bool:
 
 def backoff_seconds(failures: int) -> float:
     """Return how long to wait after so many failures in a row; jittered, capped at 30 s."""
-    longest = min(LONGEST_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2 ** min(failures, 10))
+    longest: float = min(LONGEST_DELAY_SECONDS, FIRST_DELAY_SECONDS * 2 ** min(failures, 10))
     return longest * random.uniform(0.75, 1.0)  # noqa: S311 (no secret)
 
 

@@ -47,7 +47,7 @@ class QueueRow(models.Model):
 
     class Meta:
         abstract = True
-        constraints = (
+        constraints: tuple[models.CheckConstraint, ...] = (
             models.CheckConstraint(
                 name="%(class)s_claim_matches_status",
                 condition=Q(

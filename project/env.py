@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import SplitResult, urlsplit
@@ -21,7 +20,7 @@ from jobs.errors import MissingSettingError, SettingError
 from jobs.redaction import mask_secrets
 
 T = TypeVar("T")
-BASE_DIR = Path(__file__).resolve().parent.parent
+BASE_DIR: Path = Path(__file__).resolve().parent.parent
 POSTGRES_SCHEMES = ("postgres", "postgresql")
 environment = environ.Env()
 
@@ -113,7 +112,6 @@ def _raw(name: str) -> str:
     return str(environment.ENVIRON.get(name, ""))
 
 
-@cache
 def secret_key() -> str:
     """Return ``SECRET_KEY``; beside the embedded server it is made once and kept."""
     value = text("SECRET_KEY")

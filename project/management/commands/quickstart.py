@@ -38,7 +38,7 @@ class Command(EngineCommand):
         operator = users.filter(is_superuser=True, is_active=True).order_by("pk").first()
         if operator is None and env.uses_embedded_server():
             # No password: a link signs in, once, so there is none to leak.
-            operator = users.create_superuser(OPERATOR, email=None, password=None)  # type: ignore[attr-defined]
+            operator = users.create_superuser(OPERATOR, email=None, password=None)
         if operator is None:
             self.stdout.write("No superuser yet: manage.py createsuperuser")
             return
