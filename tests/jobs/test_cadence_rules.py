@@ -255,7 +255,7 @@ def test_an_interval_explains_itself(every: Every, words: str) -> None:
 
 
 def test_a_manual_job_is_never_due() -> None:
-    manual = Manual()
+    manual: Cron | Every | Manual = Manual()
 
     assert manual.next_after(NOON) is None
     assert list(manual.slots_between(NOON, NOON + dt.timedelta(days=1))) == []

@@ -99,7 +99,7 @@ def test_a_task_that_raises_is_logged_and_stops_neither_itself_nor_others(
 
     def broken() -> None:
         failures.append(1)
-        raise ValueError("broken on purpose")  # noqa: EM101, TRY003 (a test's own fault)
+        raise ValueError("broken on purpose")
 
     with caplog.at_level(logging.ERROR, logger="jobs.timers"):
         intervals.every(5, broken)
@@ -263,7 +263,7 @@ def test_timers_do_not_keep_the_process_alive() -> None:
         "print('end of the program')\n"
     )
 
-    ended = subprocess.run(  # noqa: S603 (this Python, a constant program)
+    ended = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False
     )
 

@@ -157,7 +157,8 @@ def test_a_year_of_missed_minutes_is_one_run_and_one_entry() -> None:
 
 def test_a_daily_job_under_hourly_deploys_for_three_days_runs_three_times() -> None:
     daily = Cron("30 2 * * *", zone="Europe/Berlin")
-    accounted, runs = MIDNIGHT, []
+    accounted = MIDNIGHT
+    runs: list[DueSlot] = []
 
     for hour in range(3 * 24):  # each deploy knows nothing but what the database holds
         plan = plan_slots(daily, after=accounted, now=MIDNIGHT + hour * HOUR + 7 * MINUTE)
