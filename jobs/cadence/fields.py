@@ -30,8 +30,8 @@ MACROS = {
     "@annually": "0 0 1 1 *",
 }
 
-_MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun") + (
-    "jul", "aug", "sep", "oct", "nov", "dec",
+_MONTH_NAMES = (
+    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
 )  # fmt: skip
 _DAY_NAMES = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _LONGEST_MONTHS = {2: 29, 4: 30, 6: 30, 9: 30, 11: 30}
@@ -158,7 +158,7 @@ def _split(expression: str) -> list[str]:
             expression,
             f"it has {len(words)} fields; there are no seconds or years, write exactly five",
         )
-    if len(words) != 5:  # noqa: PLR2004 (cron has five fields)
+    if len(words) != 5:
         raise _refuse(expression, f"it has {len(words)} of the five fields")
     return words
 

@@ -99,28 +99,28 @@ class Manual:
 
     def slots_between(
         self,
-        after: dt.datetime,  # noqa: ARG002 (the signature of every cadence)
-        until: dt.datetime,  # noqa: ARG002
+        after: dt.datetime,
+        until: dt.datetime,
         *,
-        limit: int | None = None,  # noqa: ARG002
+        limit: int | None = None,
     ) -> Iterator[dt.datetime]:
         """Yield nothing."""
         return iter(())
 
     def latest_between(
         self,
-        after: dt.datetime,  # noqa: ARG002
-        until: dt.datetime,  # noqa: ARG002
+        after: dt.datetime,
+        until: dt.datetime,
     ) -> tuple[None, int]:
         """Return that there is no slot."""
         return None, 0
 
     def latest_slots(
         self,
-        after: dt.datetime,  # noqa: ARG002
-        until: dt.datetime,  # noqa: ARG002
+        after: dt.datetime,
+        until: dt.datetime,
         *,
-        limit: int,  # noqa: ARG002
+        limit: int,
     ) -> tuple[dt.datetime, ...]:
         """Return no slots."""
         return ()

@@ -141,6 +141,16 @@ def test_a_restart_inside_the_overlap_hour_does_not_run_a_slot_twice() -> None:
     assert after_restarts == {tomorrow}
 
 
+def test_a_count_that_begins_in_the_second_pass_of_an_overlap_leaves_out_its_times() -> None:
+    cron = Cron("15,45 2,3 * * *", zone="Europe/Berlin")
+    second_pass = dt.datetime(2026, 10, 25, 1, 5, tzinfo=dt.UTC)
+    evening = dt.datetime(2026, 10, 25, 20, tzinfo=dt.UTC)
+
+    tally = cron.latest_between(second_pass, evening)
+
+    assert tally == (dt.datetime(2026, 10, 25, 2, 45, tzinfo=dt.UTC), 2)
+
+
 def test_a_restart_at_any_minute_of_a_day_of_change_neither_loses_nor_repeats_a_slot() -> None:
     expressions = ("30 2 * * *", "15,45 1-3 * * *", "*/20 2 * * *", "0 */2 * * *", "* 2 * * *")
     zones = (("Europe/Berlin", dt.datetime(2026, 10, 25, tzinfo=dt.UTC)),

@@ -50,6 +50,17 @@ def test_a_slot_in_time_runs_by_schedule_under_every_policy(
     )
 
 
+def test_a_slot_as_late_as_its_grace_is_made_up_for_or_missed() -> None:
+    now = MIDNIGHT + HOUR + 15 * MINUTE
+
+    default = plan_slots(HOURLY, after=MIDNIGHT, now=now)
+    skip = plan_slots(HOURLY, after=MIDNIGHT, now=now, missed=Skip())
+
+    assert default.runs == (_run(MIDNIGHT + HOUR, SlotTrigger.CATCH_UP),)
+    assert skip.runs == ()
+    assert skip.passed == (_passed(SlotFate.MISSED, MIDNIGHT + HOUR, MIDNIGHT + HOUR, 1),)
+
+
 def test_a_job_that_is_not_due_yet_runs_nothing() -> None:
     plan = plan_slots(HOURLY, after=MIDNIGHT, now=MIDNIGHT + 59 * MINUTE)
 
