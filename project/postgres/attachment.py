@@ -50,7 +50,6 @@ class Attachment:
         """End the use; the last one to do so stops the server and waits for its end."""
         if self._lock is None or self._process != os.getpid():
             return
-        atexit.unregister(self.detach)
         self._supervisor.stop()
         lock, self._lock = self._lock, None
         try:
@@ -61,6 +60,7 @@ class Attachment:
         except VarNotWritableError:
             # `var` was removed meanwhile; the server ends by itself once it misses its files.
             logger.warning("postgres_left var=%s", self.places.var)
+        atexit.unregister(self.detach)
 
     def __enter__(self) -> Self:
         """Return the attachment itself."""
