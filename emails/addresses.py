@@ -152,7 +152,8 @@ def encode_words(text: str, *, first_room: int = WORD_LENGTH) -> list[str]:
     """
     quoted = sum(len(_quoted(character)) for character in text)
     form = "q" if quoted <= (len(text.encode()) + 2) // 3 * 4 else "b"
-    words, chunk = [], ""
+    words: list[str] = []
+    chunk = ""
     for character in text:
         room = WORD_LENGTH if words else first_room
         if chunk and len(_word(chunk + character, form=form)) > room:
@@ -204,7 +205,7 @@ def _tokens(text: str, *, header: str) -> Iterator[tuple[str, str]]:
             position = end
             continue
         match = TOKEN.match(text, position)
-        assert match is not None and match.lastgroup is not None  # noqa: S101, PT018
+        assert match is not None and match.lastgroup is not None  # noqa: PT018
         yield (match.lastgroup, match.group())
         position = match.end()
 

@@ -86,7 +86,7 @@ class DeliveryResult:
 
     @property
     def rest_at_once(self) -> bool:
-        """Whether the server took as many recipients as it does at a time, and the rest may follow."""
+        """Whether the server took as many as it does at a time, and the rest may follow."""
         return any(r.outcome is Outcome.TOO_MANY_RECIPIENTS for r in self.recipients)
 
     @property

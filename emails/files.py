@@ -12,7 +12,14 @@ import threading
 from pathlib import Path
 from typing import TextIO
 
-from emails.envelopes import BeforeDot, ChannelError, DeliveryResult, Envelope, all_alike, channel_down
+from emails.envelopes import (
+    BeforeDot,
+    ChannelError,
+    DeliveryResult,
+    Envelope,
+    all_alike,
+    channel_down,
+)
 from emails.replies import Outcome, Stage
 
 LONGEST_NAME = 100
@@ -91,7 +98,9 @@ class ConsoleTransport:
                 stream.write(f"{text}\n{'-' * 79}\n")
                 stream.flush()
         except (OSError, ValueError) as error:  # ValueError: the stream is closed
-            failed = ChannelError(stage=Stage.CONNECT, detail=f"cannot write to the console: {error}")
+            failed = ChannelError(
+                stage=Stage.CONNECT, detail=f"cannot write to the console: {error}"
+            )
             return channel_down(envelope.recipients, failed)
         return all_alike(envelope.recipients, Outcome.ACCEPTED, detail="written to the console")
 

@@ -29,9 +29,22 @@ PLAIN_VALUE = re.compile(r"[!-~]+(?:[ \t]{1,60}[!-~]+)*")
 TOKEN_VALUE = re.compile(r"[!#$&+.0-9A-Za-z^_`|~-]+")
 FOLD = re.compile(r"(?:\r\n|\r|\n)(?=[ \t])")
 ADDRESS_HEADERS = frozenset(
-    ["from", "sender", "reply-to", "to", "cc", "resent-from", "resent-sender", "resent-to", "resent-cc", "disposition-notification-to"]
+    [
+        "from",
+        "sender",
+        "reply-to",
+        "to",
+        "cc",
+        "resent-from",
+        "resent-sender",
+        "resent-to",
+        "resent-cc",
+        "disposition-notification-to",
+    ]
 )
-ID_HEADERS = frozenset(["message-id", "in-reply-to", "references", "content-id", "resent-message-id"])
+ID_HEADERS = frozenset(
+    ["message-id", "in-reply-to", "references", "content-id", "resent-message-id"]
+)
 PARAMETER_HEADERS = frozenset(["content-type", "content-disposition"])
 
 
@@ -199,7 +212,8 @@ def _parameter(name: str, text: str) -> list[str]:
 
 
 def _continued(name: str, text: str) -> list[str]:
-    pieces, chunk = [], "utf-8''"
+    pieces: list[str] = []
+    chunk = "utf-8''"
     for character in text:
         encoded = _percent_encoded(character)
         head = f"{name}*{len(pieces)}*="

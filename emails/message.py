@@ -1,7 +1,7 @@
 """A Django message in, the finished bytes and the envelope out.
 
-Built once, when the message is queued: every error reaches the caller, and each attempt sends the
-same bytes, with the same Message-ID, Date and boundaries, so that a receiver can drop a second copy.
+Built once, when the message is queued: every error reaches the caller, and each attempt sends
+the same bytes, with the same Message-ID, Date and boundaries, so that a receiver can drop a copy.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def build(message: EmailMessage, *, extra_headers: Mapping[str, str] | None = No
     recipients = _recipients(message)
     lines = _lines(message, given)
     if _is_custom(message):
-        root = message.message()
+        root: parts.Part = message.message()
         lines = _custom_lines(root, lines)
         parts.make_seven_bit(root)
     else:
@@ -84,7 +84,9 @@ def build(message: EmailMessage, *, extra_headers: Mapping[str, str] | None = No
         subject=decode_words(named.get("subject", "")),
         mail_from=mail_from,
         recipients=recipients,
-        to_display=", ".join(parse_mailbox(str(to), header="To").readable for to in message.to if to),
+        to_display=", ".join(
+            parse_mailbox(str(to), header="To").readable for to in message.to if to
+        ),
         is_list_mail="list-unsubscribe" in named,
     )
 
@@ -176,7 +178,7 @@ def _is_custom(message: EmailMessage) -> bool:
 
 
 def _custom_lines(root: parts.Part, lines: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Move the headers that such a class wrote from its tree to the lines: they are its to choose."""
+    """Move the headers that such a class wrote from its tree to the lines: it may choose them."""
     fields = dict(lines)
     for name, value in root.raw_items():
         headers.check_name(name)

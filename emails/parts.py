@@ -63,7 +63,7 @@ def make_seven_bit(part: Part) -> None:
         _make_nested_seven_bit(part)
     elif isinstance(payload, list):
         _renew_boundary(part)
-        for child in payload:
+        for child in _children(part):
             make_seven_bit(child)
     elif not _is_clean(part):
         _encode_leaf(part)
@@ -163,10 +163,14 @@ def _filled(part: Part, *, encoding: str, payload: str) -> Part:
     return part
 
 
+def _children(part: Part) -> list[Part]:
+    return [child for child in part.get_payload() if isinstance(child, Part)]
+
+
 def _multipart(subtype: str, children: list[Part]) -> Part:
     part = Part()
     part["Content-Type"] = parameterised(_checked(f"multipart/{subtype}"), {})
-    part.set_payload(children)
+    part.set_payload([*children])
     _renew_boundary(part)
     return part
 
@@ -219,7 +223,7 @@ def _make_nested_seven_bit(part: Part) -> None:
     if not isinstance(payload, list):  # base64 is not allowed here, RFC 2046 §5.2.1
         part.set_payload([email.message_from_bytes(_decoded(part))])
     del part[ENCODING]
-    for inner in part.get_payload():
+    for inner in _children(part):
         make_seven_bit(inner)
         for each in inner.walk():
             _tame_headers(each)
@@ -309,13 +313,15 @@ def _checked(main: str) -> str:
 
 def parameterised(main: str, parameters: dict[str, str]) -> str:
     """Write a header value with parameters so that each of them can be read back."""
-    pieces = [
-        f"{name}={value}"
-        if headers.TOKEN_VALUE.fullmatch(value)
-        else f"{name}*=utf-8''{urllib.parse.quote(value, safe='')}"
-        for name, value in parameters.items()
-    ]
-    return "; ".join([main, *pieces])
+    return "; ".join([main, *(_written(*item) for item in parameters.items())])
+
+
+def _written(name: str, value: str) -> str:
+    if headers.TOKEN_VALUE.fullmatch(value):
+        return f"{name}={value}"
+    if headers.PLAIN_PARAMETER.fullmatch(value):
+        return f'{name}="{value}"'
+    return f"{name}*=utf-8''{urllib.parse.quote(value, safe='')}"
 
 
 def _is_text(content: Any) -> bool:

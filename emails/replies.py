@@ -1,6 +1,6 @@
 """What an SMTP server's reply means for the mail. Pure: reply in, outcome out.
 
-The reply's class decides (2, 4, 5), the enhanced code (RFC 3463) refines. RFC 5321 §4.2, §4.5.3.1.10.
+The reply's class decides (2, 4, 5), the enhanced code of RFC 3463 refines. See RFC 5321 §4.2.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ class Outcome(enum.Enum):
     TOO_BIG = "too_big"  # final: above the server's SIZE
     NEEDS_SMTPUTF8 = "needs_smtputf8"  # final: the server has no way to name this address
     LOST = "lost"  # the connection broke before the final dot: as a 451
-    UNCERTAIN = "uncertain"  # the connection broke after the final dot: a retry may be a second copy
+    UNCERTAIN = (
+        "uncertain"  # the connection broke after the final dot: a retry may be a second copy
+    )
 
     @property
     def is_final(self) -> bool:
@@ -66,6 +68,11 @@ class Outcome(enum.Enum):
         return self in {Outcome.RETRY, Outcome.LOST, Outcome.UNCERTAIN}
 
 
+BY_ENHANCED_CODE = {
+    "5.2.2": Outcome.RETRY,  # the mailbox is full today
+    "5.3.4": Outcome.TOO_BIG,
+    "5.6.7": Outcome.NEEDS_SMTPUTF8,  # RFC 6531 §3.5
+}
 FINAL = frozenset([Outcome.ACCEPTED, Outcome.REFUSED, Outcome.TOO_BIG, Outcome.NEEDS_SMTPUTF8])
 
 
@@ -83,7 +90,7 @@ class Reply:
     @property
     def is_positive(self) -> bool:
         """Whether the command was completed (2xx)."""
-        return 200 <= self.code <= 299  # noqa: PLR2004
+        return 200 <= self.code <= 299
 
 
 def parse_reply(code: int, raw: bytes) -> Reply:
@@ -115,15 +122,15 @@ def classify(stage: Stage, reply: Reply) -> Outcome:
 
 def _temporary(stage: Stage, reply: Reply) -> Outcome:
     policy = reply.enhanced.startswith("4.7.")
-    if stage is Stage.MAIL and (reply.code == 421 or reply.code == 454):  # noqa: PLR1714, PLR2004
+    if stage is Stage.MAIL and (reply.code == 421 or reply.code == 454):  # noqa: PLR1714
         return Outcome.CHANNEL
     if reply.code in {421, 450} and policy and stage is not Stage.MAIL:
         return Outcome.THROTTLED_DOMAIN
-    if reply.code == 421 and stage is not Stage.DOT:  # noqa: PLR2004
+    if reply.code == 421 and stage is not Stage.DOT:
         # After the dot it may be this very message that the server cannot take: then it has to
         # use up its attempts, or it would stop the channel for ever.
         return Outcome.CHANNEL
-    if stage is Stage.RCPT and reply.code == 452 and reply.enhanced in {"", "4.5.3"}:  # noqa: PLR2004
+    if stage is Stage.RCPT and reply.code == 452 and reply.enhanced in {"", "4.5.3"}:
         return Outcome.TOO_MANY_RECIPIENTS
     return Outcome.RETRY
 
@@ -133,12 +140,10 @@ def _permanent(stage: Stage, reply: Reply) -> Outcome:
         return Outcome.CHANNEL if stage in {Stage.MAIL, Stage.RCPT} else Outcome.REFUSED
     if stage is Stage.MAIL and reply.enhanced in CREDENTIALS_ENHANCED:
         return Outcome.CHANNEL
-    if reply.enhanced == "5.2.2":  # the mailbox is full today
-        return Outcome.RETRY
-    if reply.enhanced == "5.6.7":  # RFC 6531 §3.5
-        return Outcome.NEEDS_SMTPUTF8
-    if stage is Stage.RCPT and reply.code == 552 and reply.enhanced in {"", "5.5.3"}:  # noqa: PLR2004
+    if reply.enhanced in BY_ENHANCED_CODE:
+        return BY_ENHANCED_CODE[reply.enhanced]
+    if stage is Stage.RCPT and reply.code == 552 and reply.enhanced in {"", "5.5.3"}:
         return Outcome.TOO_MANY_RECIPIENTS  # RFC 5321 §4.5.3.1.10
-    if reply.enhanced == "5.3.4" or (reply.code == 552 and not reply.enhanced):  # noqa: PLR2004
+    if reply.code == 552 and not reply.enhanced:
         return Outcome.TOO_BIG
     return Outcome.REFUSED

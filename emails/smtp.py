@@ -7,6 +7,7 @@ connection lost before the greeting looks to it as one lost after the final dot.
 from __future__ import annotations
 
 import base64
+import contextlib
 import enum
 import smtplib
 import socket
@@ -94,7 +95,7 @@ class Client(smtplib.SMTP):
             self.file = DeadlineReader(self.sock, remaining=self.remaining)
         return super().getreply()
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes | memoryview) -> None:
         """Send bytes as they are. Raises OSError, and leaves the socket open to read why."""
         if self.sock is None:
             raise ConnectionError("the connection is closed")
@@ -126,7 +127,7 @@ class Client(smtplib.SMTP):
         else:
             code, challenge = self.docmd("AUTH", f"{mechanism} {_base64(first)}")
         self._auth_challenge_count = 0 if first is None else 1  # auth_login asks for it
-        while code == 334 and self._auth_challenge_count < MOST_CHALLENGES:  # noqa: PLR2004
+        while code == 334 and self._auth_challenge_count < MOST_CHALLENGES:
             self._auth_challenge_count += 1
             answer = authobject(base64.decodebytes(challenge))
             code, challenge = self.docmd(_base64(answer))
@@ -263,10 +264,8 @@ class Connection:
         self._aborted = True
         sock = self._client.sock
         if sock is not None:
-            try:
+            with contextlib.suppress(OSError):  # closed in this moment
                 socket.socket.shutdown(sock, socket.SHUT_RDWR)
-            except OSError:
-                pass  # it was closed in this moment
 
     def _start_reset(self) -> None:
         # Sent now, its reply read before the next mail: the server works on it meanwhile.
@@ -287,7 +286,7 @@ class Connection:
                 code, _ = self._client.getreply()
             except (OSError, smtplib.SMTPException):
                 code = -1
-            if not 200 <= code <= 299:  # noqa: PLR2004
+            if not 200 <= code <= 299:
                 self._client.close()
         return self.usable
 
@@ -306,11 +305,11 @@ class Connection:
         try:
             self._client.allow(self._timeouts.command)
             code, text = self._client.ehlo()
-            if 500 <= code <= 599:  # noqa: PLR2004 -- a server from before RFC 1869
+            if 500 <= code <= 599:
                 code, text = self._client.helo()
         except (OSError, smtplib.SMTPException) as error:
             raise _down(Stage.EHLO, error) from error
-        if not 200 <= code <= 299:  # noqa: PLR2004
+        if not 200 <= code <= 299:
             raise _refused(Stage.EHLO, parse_reply(code, text))
 
     def _encrypt(self) -> None:

@@ -67,7 +67,7 @@ class Transaction:
         return self._completed
 
     def run(self, before_dot: BeforeDot) -> DeliveryResult:
-        """Say it all and return what came of each recipient. What `before_dot` raises goes through."""
+        """Say it all and return what came of each recipient; `before_dot` may raise."""
         to_try = self._screened()
         if not to_try:
             self._answered = True

@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from aiosmtpd.smtp import SMTP, Envelope, Session
 
@@ -82,7 +82,7 @@ class ScriptedServer:
     host: str = "127.0.0.1"
     port: int = 0
 
-    def __enter__(self) -> ScriptedServer:
+    def __enter__(self) -> Self:
         """Listen."""
         self._stop = threading.Event()
         self._listener = socket.create_server((self.host, self.port))
@@ -180,9 +180,7 @@ class _Conversation:
 
     def _ehlo(self, argument: str) -> None:
         lines = ["scripted", *self._server.extensions]
-        default = "\r\n".join(
-            f"250{'-' if line is not lines[-1] else ' '}{line}" for line in lines
-        )
+        default = "\r\n".join(f"250{'-' if line is not lines[-1] else ' '}{line}" for line in lines)
         self._answer("EHLO", argument, default=default)
 
     def _helo(self, argument: str) -> None:
@@ -290,7 +288,7 @@ class _Conversation:
             raise _Dropped
 
     def _hang(self) -> None:
-        while not self._server._stop.wait(0.02):  # noqa: SLF001
+        while not self._server._stop.wait(0.02):
             if select.select([self._sock], [], [], 0)[0] and not self._sock.recv(4096):
                 break
         raise _Dropped
@@ -302,7 +300,7 @@ class _Conversation:
             return
         for byte in data:
             self._sock.sendall(bytes([byte]))
-            if self._server._stop.wait(self._server.reply_byte_delay):  # noqa: SLF001
+            if self._server._stop.wait(self._server.reply_byte_delay):
                 raise _Dropped
 
     def _line(self) -> bytes:
@@ -351,12 +349,12 @@ class ServerProcess:
     seconds_per_mail: float = 0.0
     port: int = 0
 
-    def __enter__(self) -> ServerProcess:
+    def __enter__(self) -> Self:
         """Start it and wait until it listens."""
         command = [sys.executable, "-m", "tests.emails.smtpd", "--log", str(self.log)]
         command += ["--port", str(self.port), "--seconds-per-mail", str(self.seconds_per_mail)]
         root = Path(__file__).parents[2]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root)  # noqa: S603
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root)
         assert self._process.stdout is not None
         self.port = int(self._process.stdout.readline())
         return self

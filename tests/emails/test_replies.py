@@ -8,15 +8,11 @@ from hypothesis import strategies as st
 
 from emails.replies import BEFORE_MAIL, Outcome, Reply, Stage, classify, parse_reply
 
-ENHANCED = st.one_of(
-    st.just(""), st.from_regex(r"[245]\.[0-7]\.[0-9]{1,2}", fullmatch=True)
-)
+ENHANCED = st.one_of(st.just(""), st.from_regex(r"[245]\.[0-7]\.[0-9]{1,2}", fullmatch=True))
 STAGES = st.sampled_from(Stage)
 
 
-@given(
-    stage=STAGES, code=st.integers(min_value=-1, max_value=1000), enhanced=ENHANCED
-)
+@given(stage=STAGES, code=st.integers(min_value=-1, max_value=1000), enhanced=ENHANCED)
 def test_every_reply_has_an_outcome_and_only_2xx_is_accepted(
     stage: Stage, code: int, enhanced: str
 ) -> None:
@@ -89,9 +85,7 @@ def test_the_text_of_a_reply_decides_nothing(code: int, text: str) -> None:
         (Stage.RCPT, -1, "", Outcome.RETRY),
     ],
 )
-def test_the_meaning_of_a_reply(
-    stage: Stage, code: int, enhanced: str, expected: Outcome
-) -> None:
+def test_the_meaning_of_a_reply(stage: Stage, code: int, enhanced: str, expected: Outcome) -> None:
     assert classify(stage, Reply(code=code, enhanced=enhanced)) is expected
 
 

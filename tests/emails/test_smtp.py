@@ -134,7 +134,9 @@ def test_what_the_caller_raises_before_the_dot_goes_through_and_no_mail_is_sent(
 
 @BOTH_WAYS
 def test_each_recipient_has_an_outcome_of_its_own(extensions: tuple[str]) -> None:
-    script = answering({"RCPT bad@x.org": "550 5.1.1 unknown", "RCPT grey@x.org": "451 4.7.1 later"})
+    script = answering(
+        {"RCPT bad@x.org": "550 5.1.1 unknown", "RCPT grey@x.org": "451 4.7.1 later"}
+    )
 
     with ScriptedServer(script, extensions=extensions) as server:
         result = send(server, envelope("good@x.org", "bad@x.org", "grey@x.org"))
@@ -177,7 +179,9 @@ def test_a_pipelining_server_that_takes_data_for_nobody_gets_a_lone_dot() -> Non
 
 
 @BOTH_WAYS
-def test_too_many_recipients_leave_the_rest_for_the_next_transaction(extensions: tuple[str]) -> None:
+def test_too_many_recipients_leave_the_rest_for_the_next_transaction(
+    extensions: tuple[str],
+) -> None:
     def script(step: Step) -> str | None:
         above = step.stage == "RCPT" and len(server.arguments("RCPT")) > 100 and step.mail == 1
         return "452 4.5.3 too many recipients" if above else None
@@ -380,7 +384,9 @@ def test_a_server_that_knows_helo_only_still_gets_its_mail() -> None:
 
 
 def test_bare_line_ends_cannot_smuggle_a_second_mail(good: ScriptedServer) -> None:
-    smuggled = b"Subject: x\r\n\r\nhi\n.\nMAIL FROM:<evil@x.org>\r.\rRCPT TO:<v@x.org>\r\n.\r\nDATA\r\n"
+    smuggled = (
+        b"Subject: x\r\n\r\nhi\n.\nMAIL FROM:<evil@x.org>\r.\rRCPT TO:<v@x.org>\r\n.\r\nDATA\r\n"
+    )
 
     send(good, envelope(raw=smuggled))
 
@@ -492,7 +498,7 @@ def test_nothing_is_said_in_clear_when_starttls_is_not_offered() -> None:
         ScriptedServer(credentials=("user", "secret")) as server,
         pytest.raises(ChannelDown, match="does not offer STARTTLS"),
     ):
-        connect(server, security=Security.STARTTLS, user="user", password="secret")  # noqa: S106
+        connect(server, security=Security.STARTTLS, user="user", password="secret")
 
     assert set(server.stages()) <= {"connect", "EHLO"}
 
@@ -522,11 +528,11 @@ def test_refused_credentials_stop_the_channel_and_are_shown_nowhere(mechanism: s
     script = {"AUTH": "535 5.7.8 no"} if mechanism == "CRAM-MD5" else {}
     server.script = answering(script)
     with server, pytest.raises(ChannelDown) as raised:
-        connect(server, user="user", password="wrongpass")  # noqa: S106
+        connect(server, user="user", password="wrongpass")
 
     assert raised.value.error.stage is Stage.AUTH
     assert "535" in str(raised.value)
-    given = Server(host="h", port=1, user="user", password="wrongpass")  # noqa: S106
+    given = Server(host="h", port=1, user="user", password="wrongpass")
     assert "wrongpass" not in f"{raised.value!r}{raised.value}{given!r}{Connection(given)!r}"
 
 
@@ -569,15 +575,15 @@ def test_many_mails_on_one_connection_need_no_reset_between_them(good: ScriptedS
     assert good.stages().count("RSET") == 0
 
 
-@pytest.mark.parametrize(("stage", "expected"), [("MAIL", Outcome.LOST), ("dot", Outcome.UNCERTAIN)])
+@pytest.mark.parametrize(
+    ("stage", "expected"), [("MAIL", Outcome.LOST), ("dot", Outcome.UNCERTAIN)]
+)
 def test_abort_from_another_thread_ends_a_wait_at_once(stage: str, expected: Outcome) -> None:
     with ScriptedServer(answering({stage: HANG})) as server:
         connection = connect(server, timeouts=Timeouts(command=50, final=50))
         results: list[DeliveryResult] = []
         thread = threading.Thread(
-            target=lambda: results.append(
-                connection.deliver(envelope(), before_dot=lambda: None)
-            )
+            target=lambda: results.append(connection.deliver(envelope(), before_dot=lambda: None))
         )
         thread.start()
         wait_until(lambda: stage in server.stages())

@@ -17,7 +17,9 @@ from emails.headers import fold_header, parameters
 from emails.parts import parameterised
 
 TEXT = st.text(st.characters(exclude_characters="\r\n\0", exclude_categories=["Cs"]))
-WORDS = st.lists(st.text(st.characters(codec="ascii", min_codepoint=33, max_codepoint=126), min_size=1))
+WORDS = st.lists(
+    st.text(st.characters(codec="ascii", min_codepoint=33, max_codepoint=126), min_size=1)
+)
 URL = st.from_regex(r"https://[a-z]{1,20}\.example/[A-Za-z0-9?&=%._~/-]{0,600}", fullmatch=True)
 IDS = st.from_regex(r"<[a-z0-9.!#$+-]{1,150}@[a-z]{1,30}\.example>", fullmatch=True)
 NAME = st.from_regex(r"X-[A-Za-z-]{1,40}", fullmatch=True)
