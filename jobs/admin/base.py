@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib import admin, messages
 from django.contrib.admin.options import ShowFacets
@@ -22,8 +22,13 @@ from jobs.admin.search import search_condition, search_help, whole_number
 from jobs.reads.bounded import bounded
 from jobs.reads.errors import SlowReadError
 
+if TYPE_CHECKING:
+    AnyModelAdmin = admin.ModelAdmin[Any]
+else:
+    AnyModelAdmin = admin.ModelAdmin
 
-class ReadOnlyAdmin(admin.ModelAdmin[Any]):
+
+class ReadOnlyAdmin(AnyModelAdmin):
     """
     A list and a page for each row; no add, change or delete.
 
@@ -36,6 +41,7 @@ class ReadOnlyAdmin(admin.ModelAdmin[Any]):
     read_rows: ClassVar[Callable[[], QuerySet[Any]]]
     changelist_class: ClassVar[type[BoundedChangeList]] = BoundedChangeList
     empty_words: ClassVar[str] = "There are none yet."
+    empty_value_display = ""
     actions = None
     sortable_by = ()
     list_max_show_all = 0
@@ -95,10 +101,9 @@ class ReadOnlyAdmin(admin.ModelAdmin[Any]):
             return self.message_page(request, title=str(error), status=503)
         if item is None:
             return self._gone(request, key)
-        context = {"item": item, **extra, **(extra_context or {})}
-        return self.console_page(
-            request, self.object_template, title=f"{capfirst(self.opts.verbose_name)} {key}", **context
-        )
+        title = f"{capfirst(self.opts.verbose_name)} {key}"
+        context = {"title": title, "item": item, **extra, **(extra_context or {})}
+        return self.console_page(request, self.object_template, **context)
 
     def console_page(
         self, request: HttpRequest, template: str, *, title: str, status: int = 200, **context: Any

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from django.contrib.admin.options import IncorrectLookupParameters
-from django.contrib.admin.views.main import ChangeList
+from django.contrib.admin.views.main import SEARCH_VAR, ChangeList
 from django.http import HttpRequest
 
 from jobs.admin.search import whole_number
@@ -29,6 +29,16 @@ class KeyPage:
     rows: tuple[Any, ...] = ()
     older_before: int | None = None
     newer_after: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawnFilter:
+    """A filter with its choices, one of which is chosen."""
+
+    title: str
+    chosen: str
+    is_active: bool
+    choices: tuple[dict[str, Any], ...]
 
 
 class BoundedChangeList(ChangeList):
@@ -85,9 +95,20 @@ class BoundedChangeList(ChangeList):
         return KeyPage(rows=tuple(self.queryset[:SMALL_TABLE]))
 
     @property
+    def drawn_filters(self) -> list[DrawnFilter]:
+        """The filters as the page draws them."""
+        return [_drawn(spec, tuple(spec.choices(self))) for spec in self.filter_specs]
+
+    @property
     def is_narrowed(self) -> bool:
         """Whether a filter or a search was given, so that there may be other rows."""
         return bool(self.has_active_filters or self.query)
+
+    @property
+    def kept_params(self) -> list[tuple[str, str]]:
+        """The filters that a search keeps."""
+        dropped = (SEARCH_VAR, BEFORE, AFTER)
+        return [(name, value) for name, value in self.params.items() if name not in dropped]
 
     @property
     def older_query(self) -> str:
@@ -147,6 +168,14 @@ class BigChangeList(BoundedChangeList):
             older_before=key_of(shown[-1]) if shown else after + 1,
             newer_after=key_of(shown[0]) if len(found) > len(shown) else None,
         )
+
+
+def _drawn(spec: Any, choices: tuple[dict[str, Any], ...]) -> DrawnFilter:
+    chosen = next((choice["display"] for choice in choices if choice["selected"]), "")
+    is_active = bool(spec.used_parameters)
+    return DrawnFilter(
+        title=str(spec.title), chosen=str(chosen), is_active=is_active, choices=choices
+    )
 
 
 def _key(request: HttpRequest, name: str) -> int | None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.core.paginator import Paginator
 from django.utils.functional import cached_property
 
 from jobs.reads.counts import RowCount, count_rows, count_table
 
+if TYPE_CHECKING:
+    AnyPaginator = Paginator[Any]
+else:
+    AnyPaginator = Paginator
 
-class BoundedPaginator(Paginator[Any]):
+
+class BoundedPaginator(AnyPaginator):
     """
     Counts at most 10,000 rows of a filtered list, and takes the planner's figure for a
     whole table. The pages themselves go by key, not by number.

@@ -1,0 +1,150 @@
+"""Mail: the queue's list, and the page of one mail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from emails import verbs
+from emails.admin.states import EMAIL_STATES, RECIPIENT_STATES
+from emails.models import EmailJob
+from emails.reads import DEAD, STATES, EmailDetail, email_item, email_rows, get_email
+from jobs.admin.base import BigTableAdmin
+from jobs.admin.filters import ConditionFilter
+from jobs.admin.markup import cut, state_mark, time_tag
+from jobs.admin.verbs import Verb, VerbAdmin, VerbButton
+from jobs.models import AuditLog
+from jobs.reads.audit import list_audit
+from jobs.reads.links import list_path
+
+ACTIONS_SHOWN = 20
+
+RETRY = Verb(
+    name="retry",
+    title="Retry",
+    past="retried",
+    permission="emails.retry_emailjob",
+    explanation=(
+        "Each becomes due now and begins anew, with no attempts counted. Recipients that "
+        "already have it get no second copy; those refused for good are tried again only "
+        "where all were refused."
+    ),
+    eligible=verbs.RETRIABLE,
+    act=verbs.retry,
+    suits=lambda item: item.status == "failed",
+)
+CANCEL = Verb(
+    name="cancel",
+    title="Cancel",
+    past="cancelled",
+    permission="emails.cancel_emailjob",
+    explanation="Each will not be sent. What a worker is sending right now is left alone.",
+    eligible=verbs.CANCELLABLE,
+    act=verbs.cancel,
+    suits=lambda item: item.status in ("pending", "failed"),
+)
+
+
+class StateFilter(ConditionFilter):
+    title = "status"
+    parameter_name = "status"
+    conditions = {name: (EMAIL_STATES[name].word, rows) for name, rows in STATES.items()}
+
+
+class DuplicateFilter(ConditionFilter):
+    title = "possible duplicate"
+    parameter_name = "duplicate"
+    conditions = {"yes": ("yes", Q(possible_duplicate=True))}
+
+
+@admin.register(EmailJob)
+class EmailJobAdmin(VerbAdmin, BigTableAdmin):
+    read_rows = staticmethod(email_rows)
+    read_item = staticmethod(get_email)
+    object_template = "emails/admin/mail.html"
+    empty_words = "No mail was queued yet. Try one: manage.py sendtestemail you@example.com"
+    search_keys = {"kind": "kind", "message-id": "message_id", "user": "user_id"}
+    verbs = (RETRY, CANCEL)
+    verb_scopes = {DEAD: STATES[DEAD]}
+    list_filter = (StateFilter, DuplicateFilter)
+    list_display = (
+        "number", "to", "subject_head", "state", "tries", "code", "due", "queued", "kind",
+    )  # fmt: skip
+
+    def has_retry_permission(self, request: HttpRequest) -> bool:
+        return self.may(request, RETRY.name)
+
+    def has_cancel_permission(self, request: HttpRequest) -> bool:
+        return self.may(request, CANCEL.name)
+
+    @admin.display(description="id")
+    def number(self, row: Any) -> str:
+        return str(row.pk)
+
+    @admin.display(description="to")
+    def to(self, row: Any) -> SafeString:
+        item = email_item(row)
+        more = f"+ {item.more_recipients:,}" if item.more_recipients else ""
+        return format_html('{} <span class="console-quiet">{}</span>', cut(item.to, 60), more)
+
+    @admin.display(description="subject")
+    def subject_head(self, row: Any) -> str:
+        return cut(row.subject, 60)
+
+    @admin.display(description="status")
+    def state(self, row: Any) -> SafeString:
+        mark = state_mark(EMAIL_STATES[email_item(row).state])
+        if not row.possible_duplicate:
+            return mark
+        return format_html('{} <span class="console-quiet">possible duplicate</span>', mark)
+
+    @admin.display(description="attempts")
+    def tries(self, row: Any) -> str:
+        return f"{row.attempts} of {row.max_attempts}" if row.attempts else ""
+
+    @admin.display(description="last code")
+    def code(self, row: Any) -> str:
+        return str(row.last_code or "")
+
+    @admin.display(description="next retry")
+    def due(self, row: Any) -> SafeString | str:
+        return time_tag(row.next_retry_at, now=row.read_at) if row.next_retry_at else ""
+
+    @admin.display(description="queued")
+    def queued(self, row: Any) -> SafeString:
+        return time_tag(row.created_at, now=row.read_at)
+
+    @staticmethod
+    def sample_words(row: EmailJob) -> str:
+        """Return the line of a mail on a verb's page."""
+        return cut(f"{row.pk} · {row.to_display} · {row.subject}", 120)
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        links = []
+        # Only where nothing but dead letters is seen: a button for all of them elsewhere
+        # is pressed in the belief that it acts on what was ticked.
+        if request.GET.get("status") == DEAD and self.may(request, RETRY.name):
+            path = self.verb_path(RETRY.name, scope=DEAD)
+            links.append(VerbButton(text="Retry all dead letters…", path=path))
+        return super().changelist_view(request, {"links": links, **(extra_context or {})})
+
+    def object_context(self, request: HttpRequest, item: EmailDetail) -> Mapping[str, Any]:
+        target = f"{EmailJob._meta.db_table} {item.id}"
+        recipients = [(each, RECIPIENT_STATES.get(each.state)) for each in item.recipients]
+        return {
+            **super().object_context(request, item),
+            "title": f"Mail {item.id}",
+            "state": EMAIL_STATES[item.state],
+            "recipients": recipients,
+            "kind_path": list_path(EmailJob, q=f"kind:{item.kind}") if item.kind else "",
+            "actions_taken": list_audit(target=target, limit=ACTIONS_SHOWN).items,
+            "actions_path": list_path(AuditLog, q=f"target:{target}"),
+        }

@@ -1,0 +1,112 @@
+"""
+What an operator may do to queued mail: retry it, cancel it.
+
+Each verb is one UPDATE guarded by the rows' state, so that pressing twice acts once, and one
+row of the audit in the same transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from django.db import connection, transaction
+from django.db.models import Q, QuerySet
+
+from emails.models import EmailJob, EmailStatus
+from jobs import notifier
+from jobs.audit import Outcome, Refusal, record
+from jobs.models.audit import Via
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AbstractBaseUser
+
+Mails = Iterable[int] | QuerySet[EmailJob]
+
+TABLE = EmailJob._meta.db_table
+RETRIABLE = Q(status=EmailStatus.FAILED)
+CANCELLABLE = Q(status__in=(EmailStatus.PENDING, EmailStatus.FAILED))
+# What the audit and a caller are told of; beyond it the number is enough.
+IDS_KEPT = 1000
+
+SQL = Path(__file__).parent / "sql"
+
+
+def retry(
+    mails: Mails, *, actor: AbstractBaseUser | None, via: Via, reason: str = ""
+) -> Outcome:
+    """
+    Make failed mail due now, dead letters and mail that waits for its next try alike.
+
+    A retried mail begins anew: pending, with no attempts, stale recoveries or interruptions
+    counted. Recipients that were refused for good stay refused and get no second try, unless
+    all were refused: then all are tried again. Accepted recipients never get a second copy.
+    Sent and cancelled mail is left alone, and so is mail that a worker holds.
+
+    ``mails`` are ids, or rows such as all dead letters up to an id.
+    """
+    return _act("retry", "retry_mail.sql", mails, actor=actor, via=via, reason=reason)
+
+
+def cancel(
+    mails: Mails, *, actor: AbstractBaseUser | None, via: Via, reason: str = ""
+) -> Outcome:
+    """
+    Cancel mail that waits, has failed or is a dead letter: it will not be sent.
+
+    Mail that a worker holds is left alone, since the server may have it already; so is sent
+    mail. ``mails`` are ids, or rows.
+    """
+    return _act("cancel", "cancel_mail.sql", mails, actor=actor, via=via, reason=reason)
+
+
+def _act(
+    verb: str,
+    statement: str,
+    mails: Mails,
+    *,
+    actor: AbstractBaseUser | None,
+    via: Via,
+    reason: str,
+) -> Outcome:
+    asked = _ids(mails)
+    with transaction.atomic():
+        changed = _execute(statement, asked)
+        refused = _refusals(set(asked) - set(changed)) if len(asked) <= IDS_KEPT else ()
+        if changed:
+            target = f"{TABLE} {changed[0]}" if len(changed) == 1 else TABLE
+            detail = {"count": len(changed), "ids": changed[:IDS_KEPT], "up_to": changed[-1]}
+            record(actor=actor, via=via, verb=verb, target=target, reason=reason, detail=detail)
+            notifier.wake(TABLE)
+    return Outcome(changed=tuple(changed), refused=refused)
+
+
+def _ids(mails: Mails) -> list[int]:
+    found = mails.values_list("pk", flat=True) if isinstance(mails, QuerySet) else mails
+    return sorted(set(found))
+
+
+def _execute(statement: str, ids: list[int]) -> list[int]:
+    with connection.cursor() as cursor:
+        cursor.execute((SQL / statement).read_text(encoding="utf-8"), {"ids": ids})
+        return sorted(row[0] for row in cursor.fetchall())
+
+
+def _refusals(ids: set[int]) -> tuple[Refusal, ...]:
+    if not ids:
+        return ()
+    rows = EmailJob.objects.filter(pk__in=ids).values_list("pk", "status")
+    known = {row_id: _why(status) for row_id, status in rows}
+    return tuple(
+        Refusal(id=row_id, why=known.get(row_id, "does not exist")) for row_id in sorted(ids)
+    )
+
+
+def _why(status: str) -> str:
+    match status:
+        case EmailStatus.PROCESSING:
+            return "is being sent right now"
+        case EmailStatus.PENDING:
+            return "waits already"
+    return f"is {status}"
