@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Callable, Iterator
 
 import psycopg
@@ -10,6 +12,16 @@ from django.db import connection
 
 from jobs import direct, notifier
 from tests.jobs.tcp_proxy import TcpProxy
+
+PGBOUNCER = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
+# A real pooler, where there is one.
+collect_ignore = [] if PGBOUNCER else ["test_pooler.py"]
+
+
+def own_database() -> str:
+    """Return Django's settings of the test database, for a program that is a test's own."""
+    names = ("ENGINE", "NAME", "USER", "PASSWORD", "HOST", "PORT")
+    return json.dumps({name: connection.settings_dict[name] for name in names})
 
 
 @pytest.fixture

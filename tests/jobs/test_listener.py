@@ -1,6 +1,11 @@
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
+import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +15,7 @@ from jobs.models.worker import ListenState
 from jobs.workers.listener import Listener, ListenTiming
 from jobs.workers.probe import EchoProbe
 from tests.conftest import wait_until
+from tests.jobs.conftest import own_database
 
 pytestmark = [
     pytest.mark.django_db,
@@ -258,6 +264,56 @@ def test_a_callback_that_raises_does_not_end_the_listening(caplog, send):
 
         assert listener.state is LISTENING
     assert "listen_callback_failed" in caplog.text
+
+
+STANDING_STILL = """
+import json, sys, time
+import django
+from django.conf import settings
+
+settings.configure(
+    DATABASES={"default": json.loads(sys.argv[1])}, INSTALLED_APPS=["jobs"], USE_TZ=True
+)
+django.setup()
+
+from jobs.workers.listener import Listener, ListenTiming
+
+
+def say(word):
+    print(word, flush=True)
+
+
+timing = ListenTiming(probe_every=1, first_retry=0.05, longest_pause=0.5)
+Listener(["work"], on_wake=say, on_state=say, timing=timing).start()
+sys.stdin.read()
+"""
+
+
+@pytest.mark.crash
+def test_a_process_that_stood_still_opens_a_new_connection(backends):
+    with subprocess.Popen(
+        [sys.executable, "-c", STANDING_STILL, own_database()],
+        cwd=Path(__file__).parents[2],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert [process.stdout.readline() for _ in range(2)] == ["listening\n", "None\n"]
+        (old,) = backends("engineroom-listen")
+        process.send_signal(signal.SIGSTOP)
+        stopped_at = time.monotonic()
+        # The timing is over once its probe is due and half a second has passed.
+        wait_until(lambda: time.monotonic() - stopped_at > 2.5)
+        process.send_signal(signal.SIGCONT)
+
+        said = [process.stdout.readline() for _ in range(3)]
+
+        (new,) = backends("engineroom-listen")
+        _, complaints = process.communicate(timeout=20)
+    assert said == ["polling\n", "listening\n", "None\n"]
+    assert new != old
+    assert "listen_polling reason=ListenPausedError" in complaints
 
 
 class Clock:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ from jobs import notifier
 from jobs.notifier import FOLD_SECONDS, Notifier
 from jobs.postman import Note
 from tests.conftest import wait_until
+from tests.jobs.conftest import own_database
 
 pytestmark = [
     pytest.mark.django_db,
@@ -295,12 +295,10 @@ if __name__ == "__main__":
 
 
 def start(body):
-    known = ("ENGINE", "NAME", "USER", "PASSWORD", "HOST", "PORT")
-    database = json.dumps({name: connection.settings_dict[name] for name in known})
     program = SCRIPT + "\n".join(f"    {line}" for line in body.splitlines())
     return subprocess.run(
         # fork() of a process with threads is what this is about, and warns from Python 3.12.
-        [sys.executable, "-Werror", "-Wignore::DeprecationWarning", "-c", program, database],
+        [sys.executable, "-Werror", "-Wignore::DeprecationWarning", "-c", program, own_database()],
         cwd=Path(__file__).parents[2],
         capture_output=True,
         text=True,
