@@ -1,5 +1,7 @@
 """What the package `emails` raises. Constructors take data, the classes own the text."""
 
+# ruff: noqa: N818 -- a class is named for what is wrong, as ObjectDoesNotExist is
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING

@@ -27,6 +27,7 @@ PIECE = re.compile(r"[ \t]*[^ \t]+")
 BRACKETED = re.compile(r"[ \t]*(?:<[^<>]*>|[^ \t])+")
 PLAIN_VALUE = re.compile(r"[!-~]+(?:[ \t]{1,60}[!-~]+)*")
 TOKEN_VALUE = re.compile(r"[!#$&+.0-9A-Za-z^_`|~-]+")
+PLAIN_PARAMETER = re.compile(r"[ !#-\[\]-~]*")
 FOLD = re.compile(r"(?:\r\n|\r|\n)(?=[ \t])")
 ADDRESS_HEADERS = frozenset(
     [
@@ -201,7 +202,9 @@ def _parameter_pieces(value: Any) -> Iterator[str]:
 
 def _parameter(name: str, text: str) -> list[str]:
     """Write a parameter, in the way of RFC 2231 where it is long or not plain ASCII."""
-    if re.fullmatch(r"[ !#-\[\]-~]*", text):  # no quotes and backslashes: parsers differ on them
+    # What parsers read differently goes the long way: quotes, backslashes, spaces at the ends,
+    # and what looks like an encoded-word.
+    if PLAIN_PARAMETER.fullmatch(text) and text == text.strip() and "=?" not in text:
         plain = text if TOKEN_VALUE.fullmatch(text) else f'"{text}"'
         if len(name) + len(plain) + 3 <= LINE_LENGTH or name == "boundary":
             return [f"{name}={plain}"]

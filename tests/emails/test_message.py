@@ -156,8 +156,10 @@ def test_building_leaves_the_message_as_it_was_and_works_again() -> None:
         "🎉",
         "🎉" * 60,
         "ü" * 80,
-        "Objet : réunion générale extraordinaire des actionnaires de la société, "
-        "à l'hôtel de ville de Besançon — prière de confirmer votre présence avant mardi",
+        (
+            "Objet : réunion générale extraordinaire des actionnaires de la société, "
+            "à l'hôtel de ville de Besançon — prière de confirmer votre présence avant mardi"
+        ),
         "Зарегистрируйтесь сейчас " * 6,
         "Re: [shop] Käse und 50 % Rabatt? =ja= _nein_ (100€)",
         "word " * 60 + "end",

@@ -505,9 +505,11 @@ def test_nothing_is_said_in_clear_when_starttls_is_not_offered() -> None:
 
 def test_a_refused_starttls_is_a_failure_of_the_channel() -> None:
     script = answering({"STARTTLS": "454 4.7.0 not now"})
-    with ScriptedServer(script, extensions=["STARTTLS"]) as server:
-        with pytest.raises(ChannelDown) as raised:
-            connect(server, security=Security.STARTTLS, verify=False)
+    with (
+        ScriptedServer(script, extensions=["STARTTLS"]) as server,
+        pytest.raises(ChannelDown) as raised,
+    ):
+        connect(server, security=Security.STARTTLS, verify=False)
 
     assert raised.value.error.stage is Stage.STARTTLS
 
