@@ -79,7 +79,7 @@ for _setting in (*jobs.conf.SETTINGS, *emails.conf.SETTINGS):
     globals()[_setting.name] = env.read(_setting)
 EMAIL_DELIVERY_URL = emails.conf.DELIVERY_URL.parse(
     env.text("EMAIL_DELIVERY_URL")
-    or (f"file://{VAR_DIR}/mail" if env.uses_embedded_server() else "")
+    or ((VAR_DIR / "mail").as_uri() if env.uses_embedded_server() else "")
 )
 if django.VERSION >= (6, 1):
     MAILERS = {"default": {"BACKEND": "emails.backend.QueueBackend"}}

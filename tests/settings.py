@@ -35,7 +35,9 @@ if env.uses_embedded_server():
         _connection.execute("SELECT pg_reload_conf()")
 
 from project.settings import *  # noqa: F403
-from project.settings import INSTALLED_APPS
+from project.settings import DATABASES, INSTALLED_APPS
 
+# Two runs at a time, such as of two Python versions, do not drop each other's database.
+DATABASES["default"]["TEST"] = {"NAME": f"test_engineroom_{os.getpid()}"}
 INSTALLED_APPS = [*INSTALLED_APPS, "tests.testapp"]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
