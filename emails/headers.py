@@ -90,7 +90,7 @@ def fold_header(name: str, value: Any) -> str:
     if isinstance(value, Opaque):
         lines = _join(name, _text_pieces(name, value))
     elif kind in PARAMETER_HEADERS:
-        lines = _join(name, _parameter_pieces(value))
+        lines = _join(name, _parameter_pieces(name, value))
     elif kind in ADDRESS_HEADERS:
         lines = _join(name, _address_pieces(name, unfolded(value)))
     elif kind in ID_HEADERS or kind.startswith("list-"):
@@ -191,8 +191,10 @@ def _bracketed_pieces(name: str, value: str) -> Iterator[str]:
             yield from (f" {word}" for word in _words(name, piece.strip()))
 
 
-def _parameter_pieces(value: Any) -> Iterator[str]:
+def _parameter_pieces(header: str, value: Any) -> Iterator[str]:
     main, found = parameters(value)
+    if not re.fullmatch(r"[ -~]*", main) or not all(map(TOKEN_VALUE.fullmatch, found)):
+        raise InvalidHeaderValue(header, str(value), allowed="ASCII but for values of parameters")
     pieces = [f" {main}"]
     for name, text in found.items():
         pieces += [f" {piece}" for piece in _parameter(name, text)]

@@ -112,7 +112,11 @@ def test_any_name_and_value_are_refused_or_make_one_header(name: str, value: str
 
 
 @pytest.mark.parametrize("name", ["Subject", "X-A", "List-Id", "Message-ID"])
-@given(before=TEXT, end=st.sampled_from(["\r", "\n", "\r\n"]), after=st.from_regex(r"[^ \t\r\n].*"))
+@given(
+    before=TEXT,
+    end=st.sampled_from(["\r", "\n", "\r\n"]),
+    after=st.from_regex(r"[^ \t\r\n].*", fullmatch=True),
+)
 def test_no_line_end_gets_through(name: str, before: str, end: str, after: str) -> None:
     with pytest.raises(RefusedMessage):
         fold_header(name, before + end + after)
