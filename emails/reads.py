@@ -75,7 +75,7 @@ class RecipientItem:
     state: str
     code: int | None
     enhanced: str
-    text: str
+    text: str  # the reply in full, or what happened instead
     at: dt.datetime | None
 
 

@@ -6,6 +6,8 @@ import email.header
 import email.parser
 import email.policy
 
+from jobs.failure import storable
+
 LONGEST_VALUE = 2000
 
 
@@ -27,4 +29,5 @@ def readable(value: str) -> str:
         decoded = str(email.header.make_header(email.header.decode_header(unfolded)))
     except (email.errors.HeaderParseError, LookupError, UnicodeDecodeError, ValueError):
         decoded = unfolded
-    return decoded if len(decoded) <= LONGEST_VALUE else f"{decoded[:LONGEST_VALUE]}…"
+    text = storable(decoded)
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"

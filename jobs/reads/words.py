@@ -9,7 +9,7 @@ MINUTE, HOUR, DAY = 60, 3600, 86400
 
 def duration_words(seconds: float) -> str:
     """Return ``0.4 s``, ``42 s``, ``3 min 20 s``, ``2 h 05 min`` or ``3 d 4 h``."""
-    if seconds < 10:
+    if seconds < 9.95:
         return f"{max(seconds, 0):.1f} s" if seconds >= 0.05 or seconds <= 0 else "< 0.1 s"
     whole = round(seconds)
     if whole < MINUTE:

@@ -47,9 +47,9 @@ def console_breadcrumbs(context: Any, title: str) -> SafeString:
         (_path(context, list_name), capfirst(str(opts.verbose_name_plural))),
     ]
     if django.VERSION >= (6, 1):
-        items = format_html_join("", '<li><a href="{}">{}</a></li>', steps)
+        items = format_html_join("\n", '<li><a href="{}">{}</a></li>', steps)
         last = format_html('<li aria-current="page">{}</li>', title)
-        return format_html('<ol class="breadcrumbs">{}{}</ol>', items, last)
+        return format_html('<ol class="breadcrumbs">{}\n{}</ol>', items, last)
     items = format_html_join("", '<a href="{}">{}</a> &rsaquo; ', steps)
     return format_html('<div class="breadcrumbs">{}{}</div>', items, title)
 

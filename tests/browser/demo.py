@@ -107,7 +107,7 @@ def _mail() -> None:
         recipients=[
             recipient("ada@example.com", state="accepted", code=250, at=now.isoformat()),
             recipient("nobody@example.net", state="refused", code=550, enhanced="5.1.1",
-                      text="5.1.1 no such user here", at=now.isoformat()),
+                      text="550 5.1.1 no such user here", at=now.isoformat()),
             recipient("grace@example.com", state="accepted", code=250, at=now.isoformat()),
         ],
     )  # fmt: skip
@@ -116,7 +116,7 @@ def _mail() -> None:
     dead = EmailJobFactory(
         dead=True, attempts=1, kind="invitation", subject="Grüße: an invitation",
         recipients=[recipient("ben@example.com", state="refused", code=550, enhanced="5.1.1",
-                              text="5.1.1 no such user here", at=now.isoformat())],
+                              text="550 5.1.1 no such user here", at=now.isoformat())],
     )  # fmt: skip
     EmailBodyFactory(email=dead)
     EmailJobFactory(cancelled=True, kind="newsletter", subject="What is new in November")
