@@ -10,3 +10,8 @@ class EmailsConfig(AppConfig):
     label = "emails"
     verbose_name = "Emails"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from emails import checks  # reads settings that need not be there at import
+
+        checks.register()

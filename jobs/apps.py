@@ -15,3 +15,10 @@ class JobsConfig(AppConfig):
     def ready(self) -> None:
         # Every app declares its jobs in a module of that name; nothing is started here.
         autodiscover_modules("jobs")
+        # Both need the models, which are there only now.
+        from jobs import checks
+        from jobs.alerts.hooks import on_run_finished
+        from jobs.signals import run_finished
+
+        checks.register()
+        run_finished.connect(on_run_finished, dispatch_uid="jobs.alerts")

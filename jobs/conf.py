@@ -10,6 +10,7 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+from urllib.parse import urlsplit
 
 from django.conf import settings
 
@@ -132,6 +133,29 @@ class Text(Setting[str]):
         return text.strip()
 
 
+@dataclass(frozen=True, kw_only=True)
+class WebUrl(Setting[str]):
+    """An http or https URL; empty where the default is empty. Its path may be a secret."""
+
+    allowed = "an http or https URL, such as https://example.com/hook"
+
+    def check(self, value: Any) -> str:
+        if value == self.default:
+            return self.default
+        try:
+            parts = urlsplit(value) if isinstance(value, str) else None
+            fits = parts is not None and (parts.port is None or 0 < parts.port < 65536)
+        except ValueError:
+            parts, fits = None, False
+        if not fits or parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+            shown = f"{parts.scheme}://…" if parts is not None and parts.scheme else "…"
+            raise SettingError(self.name, shown, self.allowed)
+        return str(value)
+
+    def parse(self, text: str) -> str:
+        return self.check(text.strip())
+
+
 def parse_whole(name: str, text: str, allowed: str, *, whole: str | None = None) -> int:
     """Read a whole number in plain ASCII digits; refuse everything else that int() would take."""
     stripped = text.strip()
@@ -182,6 +206,7 @@ RETRY_BACKOFF_MS = Wholes(
     maximum=86_400_000,
 )
 CONSOLE_LIVE_SECONDS = Whole(name="CONSOLE_LIVE_SECONDS", default=3, minimum=0, maximum=3600)
+ALERT_WEBHOOK_URL = WebUrl(name="ALERT_WEBHOOK_URL", default="")
 
 SETTINGS: tuple[Setting[Any], ...] = (
     WORKERS,
@@ -194,4 +219,5 @@ SETTINGS: tuple[Setting[Any], ...] = (
     JOB_LEASE_MS,
     RETRY_BACKOFF_MS,
     CONSOLE_LIVE_SECONDS,
+    ALERT_WEBHOOK_URL,
 )

@@ -60,12 +60,17 @@ class Registry:
 
     def __init__(self) -> None:
         self._jobs: dict[str, JobDeclaration] = {}
+        # Refused by a system check: an exception here would end the import of the app.
+        self.duplicates: list[DuplicateJobError] = []
 
     def add(self, declaration: JobDeclaration) -> None:
-        """Add a declaration; a second one with the same id is refused."""
+        """Add a declaration; a second one with the same id is kept out and noted."""
         known = self._jobs.get(declaration.id)
         if known is not None:
-            raise DuplicateJobError(declaration.id, known.owner_file, declaration.owner_file)
+            self.duplicates.append(
+                DuplicateJobError(declaration.id, known.owner_file, declaration.owner_file)
+            )
+            return
         self._jobs[declaration.id] = declaration
 
     def get(self, job_id: str) -> JobDeclaration:

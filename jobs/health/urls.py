@@ -1,12 +1,13 @@
-"""``/healthz`` and ``/readyz``; include them at the root."""
+"""``/healthz``, ``/readyz`` and ``/jobz``; include them at the root."""
 
 from __future__ import annotations
 
 from django.urls import path
 
-from jobs.health import views
+from jobs.health import jobz, views
 
 urlpatterns = [
     path("healthz", views.healthz, name="healthz"),
     path("readyz", views.readyz, name="readyz"),
+    path("jobz", jobz.jobz, name="jobz"),
 ]

@@ -1,0 +1,386 @@
+"""
+The inventory: the declarations of all jobs, joined to the ledger at the time of reading.
+
+A job that never ran is in it, and so is one that nobody declares any more. It renders from
+declarations and state rows even when history is slow: history has a time limit of its own,
+and what needs longer costs a cell and not the page.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.urls import NoReverseMatch, reverse
+
+from jobs.alerts.facts import JobFacts, WorkerFacts
+from jobs.alerts.rules import alive_since
+from jobs.alerts.snapshot import RUNS_READ, SLOTS_READ, WORKERS_READ, job_facts
+from jobs.alerts.statements import fetch
+from jobs.alerts.windows import next_window
+from jobs.cadence import Cadence, Cron, Every
+from jobs.declarations import JobDeclaration, registry
+from jobs.errors import EngineroomError
+from jobs.models import JobRun, JobState, Worker
+from jobs.models.run import RunStatus, Trigger
+from jobs.reads.bounded import bounded
+from jobs.reads.errors import SlowReadError
+from jobs.reads.job_health import JobHealth, job_health, not_declared
+from jobs.reads.links import admin_url
+from jobs.schedule import database_now
+
+HISTORY_LIMIT_MS = 1000
+STRIP_RUNS = 20
+NEXT_FIRES = 5
+DURATION_RUNS = 1000
+DURATION_DAYS = dt.timedelta(days=30)
+# A row of these is a slot that did not run, or a run that has not begun.
+NOT_RUN = frozenset({RunStatus.REQUESTED, RunStatus.SKIPPED, RunStatus.MISSED})
+
+
+@dataclass(frozen=True, kw_only=True)
+class CadenceItem:
+    """When a job is due, as its page shows it."""
+
+    kind: str  # cron, every, manual, or unreadable
+    expression: str | None
+    ms: int | None
+    timezone: str | None
+    source: str  # code, data
+    text: str  # in words
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fire:
+    """An instant at which a job will be due."""
+
+    at: dt.datetime  # in UTC
+    local: str  # wall-clock time in the cadence's own zone, ISO 8601 with its offset
+    daylight: str | None  # gap, overlap: a daylight-saving change touches it
+
+
+@dataclass(frozen=True, kw_only=True)
+class StripRun:
+    """One mark of a job's strip of last runs."""
+
+    id: int
+    status: str
+    trigger: str
+    seconds: float | None
+    scheduled_for: dt.datetime | None
+    started_at: dt.datetime | None
+    finished_at: dt.datetime | None
+    is_manual: bool
+    count: int  # slots that it stands for
+    passes: int
+    admin_url: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobItem:
+    """One job. What comes from history is None when history was too slow."""
+
+    id: str
+    summary: str
+    owner_file: str
+    config_url: str
+    manual_run: bool
+    singleton: bool
+    cadence: CadenceItem | None  # None: not declared
+    log_source: str
+    declared: bool
+    health: str
+    health_words: str
+    consecutive_failures: int | None
+    last_run: StripRun | None
+    last_tick_at: dt.datetime | None
+    idle_passes: int
+    next_due: dt.datetime | None
+    next_fires: tuple[Fire, ...]
+    paused: bool
+    paused_at: dt.datetime | None
+    paused_by: str
+    pause_reason: str
+    first_seen_at: dt.datetime | None
+    last_runs: tuple[StripRun, ...] | None  # newest first
+    history_slow: bool
+    read_at: dt.datetime  # the database's time of this answer
+    admin_url: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobDetail(JobItem):
+    """One job with how long its runs take: the newest 1,000 of 30 days."""
+
+    p50_seconds: float | None
+    p95_seconds: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inventory:
+    """All jobs, by id."""
+
+    items: tuple[JobItem, ...]
+    history_slow: bool
+    next_before_id: None = None  # there is only one page
+
+
+@dataclass(frozen=True, kw_only=True)
+class _History:
+    """What the ledger says; None in ``last_runs`` when it was too slow."""
+
+    scheduled: Sequence[dict[str, Any]] = ()
+    last_runs: dict[str, tuple[StripRun, ...]] | None = None
+
+
+def list_jobs(*, limit_ms: int = HISTORY_LIMIT_MS) -> Inventory:
+    """Return every declared job and every job that only the database knows."""
+    states = {state.job_id: state for state in JobState.objects.all()}
+    ids = sorted({*states, *(job.id for job in registry)})
+    history = _read_history(ids, limit_ms=limit_ms)
+    items = _items(ids, states, history)
+    return Inventory(items=tuple(JobItem(**item) for item in items), history_slow=_is_slow(history))
+
+
+def get_job(job_id: str, *, limit_ms: int = HISTORY_LIMIT_MS) -> JobDetail | None:
+    """Return one job; None when neither the code nor the database knows the id."""
+    states = JobState.objects.in_bulk([job_id])
+    if not states and registry.find(job_id) is None:
+        return None
+    history = _read_history([job_id], limit_ms=limit_ms)
+    (item,) = _items([job_id], states, history)
+    durations = {} if _is_slow(history) else _read_durations(job_id, limit_ms=limit_ms)
+    return JobDetail(
+        **item,
+        p50_seconds=durations.get("p50_seconds"),
+        p95_seconds=durations.get("p95_seconds"),
+    )
+
+
+def cadence_item(job: JobDeclaration, facts: JobFacts) -> CadenceItem:
+    """Return a cadence as pages and commands show it."""
+    source = "data" if job.cadence_is_data else "code"
+    match facts.cadence:
+        case None:
+            return _cadence("unreadable", source, f"cannot be read: {facts.trouble}")
+        case Cron(expression=expression, zone=zone) as cron:
+            return CadenceItem(
+                kind="cron",
+                expression=expression,
+                ms=None,
+                timezone=zone,
+                source=source,
+                text=cron.explain(),
+            )
+        case Every(ms=ms) as every:
+            return CadenceItem(
+                kind="every",
+                expression=None,
+                ms=ms,
+                timezone=None,
+                source=source,
+                text=every.explain(),
+            )
+        case manual:
+            return _cadence("manual", source, manual.explain())
+
+
+def next_fires(
+    cadence: Cadence | None, *, after: dt.datetime, count: int = NEXT_FIRES
+) -> tuple[Fire, ...]:
+    """Return the next instants of a cadence, with daylight-saving marks. A pure function."""
+    found: list[Fire] = []
+    instant = after
+    while cadence is not None and len(found) < count:
+        following = cadence.next_after(instant)
+        if following is None:
+            break
+        instant = following
+        zone = cadence.tzinfo if isinstance(cadence, Cron) else dt.UTC
+        mark = cadence.daylight_mark(instant) if isinstance(cadence, Cron) else None
+        found.append(
+            Fire(
+                at=instant,
+                local=instant.astimezone(zone).isoformat(timespec="seconds"),
+                daylight=mark.value if mark else None,
+            )
+        )
+    return tuple(found)
+
+
+def _items(
+    ids: Iterable[str], states: dict[str, JobState], history: _History
+) -> list[dict[str, Any]]:
+    now = database_now()
+    since = alive_since(_workers(), now=now)
+    return [
+        _item(job_id, states.get(job_id), history, now=now, alive_since=since) for job_id in ids
+    ]
+
+
+def _item(
+    job_id: str,
+    state: JobState | None,
+    history: _History,
+    *,
+    now: dt.datetime,
+    alive_since: dt.datetime | None,
+) -> dict[str, Any]:
+    job = registry.find(job_id)
+    facts = job_facts(job, state, history.scheduled) if job else None
+    health = job_health(facts, now=now, alive_since=alive_since) if facts else not_declared()
+    return {
+        "id": job_id,
+        **_declared_fields(job, facts, now=now, alive_since=alive_since),
+        **_state_fields(state),
+        **_history_fields(job_id, history, health),
+        "health": health.health.value,
+        "health_words": health.words,
+        "read_at": now,
+        "admin_url": admin_url(JobState, job_id),
+    }
+
+
+def _declared_fields(
+    job: JobDeclaration | None,
+    facts: JobFacts | None,
+    *,
+    now: dt.datetime,
+    alive_since: dt.datetime | None,
+) -> dict[str, Any]:
+    if job is None or facts is None:
+        return {
+            "summary": "", "owner_file": "", "config_url": "", "manual_run": False,
+            "singleton": False, "cadence": None, "log_source": "", "declared": False,
+            "next_due": None, "next_fires": (),
+        }  # fmt: skip
+    return {
+        "summary": job.summary,
+        "owner_file": job.owner_file,
+        "config_url": config_url(job),
+        "manual_run": job.manual_run,
+        "singleton": job.singleton,
+        "cadence": cadence_item(job, facts),
+        "log_source": str(job.log_source),
+        "declared": True,
+        "next_due": None if facts.is_paused else _next_due(facts, alive_since=alive_since),
+        # A queue worker polls and is woken: its instants are not those of a schedule.
+        "next_fires": _fires(facts, now=now) if job.singleton else (),
+    }
+
+
+def _state_fields(state: JobState | None) -> dict[str, Any]:
+    return {
+        "last_tick_at": state.last_tick_at if state else None,
+        "idle_passes": state.idle_passes if state else 0,
+        "paused": state is not None and state.paused_at is not None,
+        "paused_at": state.paused_at if state else None,
+        "paused_by": state.paused_by if state else "",
+        "pause_reason": state.pause_reason if state else "",
+        "first_seen_at": state.first_seen_at if state else None,
+    }
+
+
+def _history_fields(job_id: str, history: _History, health: JobHealth) -> dict[str, Any]:
+    if history.last_runs is None:
+        return {
+            "last_runs": None, "last_run": None, "consecutive_failures": None,
+            "history_slow": True,
+        }  # fmt: skip
+    strip = history.last_runs.get(job_id, ())
+    return {
+        "last_runs": strip,
+        "last_run": next((run for run in strip if run.status not in NOT_RUN), None),
+        "consecutive_failures": health.consecutive_failures,
+        "history_slow": False,
+    }
+
+
+def config_url(job: JobDeclaration) -> str:
+    """Return the path of the page that owns a job's configuration; empty without one."""
+    if not job.config_page:
+        return ""
+    try:
+        return reverse(job.config_page)
+    except NoReverseMatch:
+        return ""
+
+
+def _next_due(facts: JobFacts, *, alive_since: dt.datetime | None) -> dt.datetime | None:
+    try:
+        window = next_window(facts, alive_since=alive_since) if facts.cadence else None
+    except EngineroomError:
+        return None
+    return window.due if window else None
+
+
+def _fires(facts: JobFacts, *, now: dt.datetime) -> tuple[Fire, ...]:
+    try:
+        return next_fires(facts.cadence, after=now)
+    except EngineroomError:
+        return ()
+
+
+def _cadence(kind: str, source: str, text: str) -> CadenceItem:
+    return CadenceItem(kind=kind, expression=None, ms=None, timezone=None, source=source, text=text)
+
+
+def _workers() -> list[WorkerFacts]:
+    columns = ("name", "started_at", "heartbeat_at")
+    rows = Worker.objects.order_by("-heartbeat_at").values(*columns)[:WORKERS_READ]
+    return [WorkerFacts(**row) for row in rows]
+
+
+def _read_history(ids: list[str], *, limit_ms: int) -> _History:
+    try:
+        with bounded(milliseconds=limit_ms):
+            scheduled = fetch(
+                "scheduled_runs", {"job_ids": ids, "ended": RUNS_READ, "slots": SLOTS_READ}
+            )
+            rows = fetch("last_runs", {"job_ids": ids, "limit": STRIP_RUNS})
+    except SlowReadError:
+        return _History()
+    strips: dict[str, list[StripRun]] = defaultdict(list)
+    for row in rows:
+        strips[row["job_id"]].append(_strip_run(row))
+    return _History(
+        scheduled=scheduled, last_runs={job_id: tuple(runs) for job_id, runs in strips.items()}
+    )
+
+
+def _read_durations(job_id: str, *, limit_ms: int) -> dict[str, float | None]:
+    since = database_now() - DURATION_DAYS
+    try:
+        with bounded(milliseconds=limit_ms):
+            (row,) = fetch(
+                "run_durations", {"job_id": job_id, "limit": DURATION_RUNS, "since": since}
+            )
+    except SlowReadError:
+        return {}
+    return row
+
+
+def _is_slow(history: _History) -> bool:
+    return history.last_runs is None
+
+
+def _strip_run(row: dict[str, Any]) -> StripRun:
+    seconds = None
+    if row["started_at"] and row["finished_at"]:
+        seconds = (row["finished_at"] - row["started_at"]).total_seconds()
+    return StripRun(
+        id=row["id"],
+        status=row["status"],
+        trigger=row["trigger"],
+        seconds=seconds,
+        scheduled_for=row["scheduled_for"],
+        started_at=row["started_at"],
+        finished_at=row["finished_at"],
+        is_manual=row["trigger"] == Trigger.MANUAL,
+        count=row["count"],
+        passes=row["passes"],
+        admin_url=admin_url(JobRun, row["id"]),
+    )
