@@ -45,10 +45,15 @@ def _policy(
         done_status="sent",
         on_claim={
             # Its worker died between the final dot and the answer: the server may have it.
-            "possible_duplicate": Case(
-                When(sending_since__isnull=False, then=Value(value=True)),
-                default=F("possible_duplicate"),
-            ),
+            "possible_duplicate": in_doubt(),
             "sending_since": Value(None),
         },
+    )
+
+
+def in_doubt() -> Case:
+    """Return ``possible_duplicate`` of a row whose work ends here: was its final dot let go?"""
+    return Case(
+        When(sending_since__isnull=False, then=Value(value=True)),
+        default=F("possible_duplicate"),
     )

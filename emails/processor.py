@@ -16,7 +16,7 @@ from emails import conf
 from emails.delivery import Transport, open_transport, parse_delivery_url
 from emails.envelopes import DeliveryResult, Envelope
 from emails.models import EmailBody, EmailJob
-from emails.policy import email_policy
+from emails.policy import email_policy, in_doubt
 from emails.recipients import Settlement, Verdict, pending_addresses, settle
 from jobs import backoff
 from jobs.claims import Claim
@@ -100,10 +100,9 @@ class MailWork:
             self._sending.discard(mail.pk)
 
     def interrupt(self, claim: Claim, row: QueueRow) -> None:
-        if row.pk in self._sending:
-            claim.interrupt(row, delay_ms=UNCERTAIN_DELAY_MS, possible_duplicate=True)
-        else:
-            claim.interrupt(row)
+        delay_ms = UNCERTAIN_DELAY_MS if row.pk in self._sending else None
+        # By the row itself: its final dot may go out in this very moment.
+        claim.interrupt(row, delay_ms=delay_ms, possible_duplicate=in_doubt())
         self._transport.abort()
 
     def _attempt(self, claim: Claim, mail: EmailJob) -> None:

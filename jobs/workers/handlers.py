@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import contextvars
 import logging
 import queue
@@ -24,13 +25,16 @@ class HandlerThreads:
         self._tasks: queue.SimpleQueue[Task] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._threads = 0
-        self._idle = 0
+        self._unfinished = 0
 
     def submit(self, work: Callable[[], None]) -> None:
         """Run work on a thread, in the context of the caller. It must not raise."""
         with self._lock:
             self._tasks.put((contextvars.copy_context(), work))
-            if self._idle < self._tasks.qsize() and self._threads < self.size:
+            self._unfinished += 1
+            # By tasks, not by idle threads: one that has just taken a task still looks idle,
+            # and what counts on it would wait behind that task.
+            if self._threads < min(self._unfinished, self.size):
                 self._threads += 1
                 threading.Thread(target=self._run, name=self.name, daemon=True).start()
 
@@ -46,21 +50,17 @@ class HandlerThreads:
                     context.run(work)
                 except BaseException:  # a thread that dies silently would strand its rows
                     logger.exception("handler_failed thread=%s", self.name)
+                with self._lock:
+                    self._unfinished -= 1
                 close_old_connections()
         finally:
             connections.close_all()
 
     def _next(self) -> Task | None:
+        with contextlib.suppress(queue.Empty):
+            return self._tasks.get(timeout=IDLE_SECONDS)
         with self._lock:
-            self._idle += 1
-        try:
-            task: Task | None = self._tasks.get(timeout=IDLE_SECONDS)
-        except queue.Empty:
-            task = None
-        with self._lock:
-            self._idle -= 1
-            if task is None and not self._tasks.empty():
-                task = self._tasks.get()  # came between the time-out and the lock
-            if task is None:
-                self._threads -= 1
-        return task
+            with contextlib.suppress(queue.Empty):
+                return self._tasks.get_nowait()  # came between the time-out and the lock
+            self._threads -= 1
+        return None

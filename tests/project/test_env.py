@@ -93,9 +93,6 @@ def _plain_environment(monkeypatch):
     monkeypatch.setenv("SECRET_KEY", "only-for-tests")
     for setting in (*jobs.conf.SETTINGS, *emails.conf.SETTINGS):
         monkeypatch.delenv(setting.name, raising=False)
-    env.secret_key.cache_clear()
-    yield
-    env.secret_key.cache_clear()
 
 
 @pytest.mark.parametrize(("name", "text"), CASES)
