@@ -20,7 +20,7 @@ collect_ignore = [] if PGBOUNCER else ["test_pooler.py"]
 
 def own_database() -> str:
     """Return Django's settings of the test database, for a program that is a test's own."""
-    names = ("ENGINE", "NAME", "USER", "PASSWORD", "HOST", "PORT")
+    names = ("ENGINE", "NAME", "USER", "PASSWORD", "HOST", "PORT", "OPTIONS")
     return json.dumps({name: connection.settings_dict[name] for name in names})
 
 

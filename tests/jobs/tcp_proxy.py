@@ -43,7 +43,7 @@ class TcpProxy:
     @property
     def url(self) -> str:
         """Return the URL of the same database through this proxy."""
-        user, password = self._database["USER"], self._database["PASSWORD"]
+        user, password = self._database["USER"], password_of(self._database)
         name = quote(self._database["NAME"])
         login = f"{quote(user)}:{quote(password)}" if password else quote(user)
         return f"postgresql://{login}@127.0.0.1:{self.port}/{name}?sslmode=disable"
@@ -51,7 +51,12 @@ class TcpProxy:
     @property
     def settings(self) -> dict[str, Any]:
         """Return Django's settings of the same database through this proxy."""
-        return {**self._database, "HOST": "127.0.0.1", "PORT": str(self.port)}
+        return {
+            **self._database,
+            "HOST": "127.0.0.1",
+            "PORT": str(self.port),
+            "PASSWORD": password_of(self._database),
+        }
 
     def freeze(self, *, new_too: bool = False) -> None:
         """Pass nothing on, on the connections that are open, or on new ones too."""
@@ -118,6 +123,15 @@ class TcpProxy:
                     break
                 target.sendall(content)
         _end(pair)
+
+
+def password_of(database: dict[str, Any]) -> str:
+    """Return the password, also where a passfile has it."""
+    passfile = database["OPTIONS"].get("passfile")
+    if database["PASSWORD"] or not passfile:
+        return str(database["PASSWORD"])
+    entries = (line.split(":") for line in Path(passfile).read_text().splitlines())
+    return next(entry[4] for entry in entries if entry[3] == database["USER"])
 
 
 def _end(pair: _Pair) -> None:

@@ -271,7 +271,8 @@ def test_migrating_makes_ready_without_a_restart(process, clock, aside):
 
 @pytest.mark.django_db
 def test_a_database_without_any_tables_has_everything_unapplied(process):
-    with alias("empty", OPTIONS={"options": "-c search_path=nowhere"}) as check:
+    options = {**connection.settings_dict["OPTIONS"], "options": "-c search_path=nowhere"}
+    with alias("empty", OPTIONS=options) as check:
         answer = ready(process, database=check)
 
     assert codes(answer) == ["migrations"]

@@ -22,6 +22,7 @@ from jobs.models.worker import ListenState
 from jobs.workers.listener import Listener, ListenTiming
 from tests.conftest import wait_until
 from tests.jobs.conftest import PGBOUNCER
+from tests.jobs.tcp_proxy import password_of
 
 pytestmark = [
     pytest.mark.crash,
@@ -59,7 +60,7 @@ def pooler(proxy):
             # It refuses empty values.
             login=" ".join(
                 f"{key}='{value}'"
-                for key, value in (("user", database["USER"]), ("password", database["PASSWORD"]))
+                for key, value in (("user", database["USER"]), ("password", password_of(database)))
                 if value
             ),
             upstream=proxy.port,
