@@ -33,9 +33,7 @@ IDS_KEPT = 1000
 SQL = Path(__file__).parent / "sql"
 
 
-def retry(
-    mails: Mails, *, actor: AbstractBaseUser | None, via: Via, reason: str = ""
-) -> Outcome:
+def retry(mails: Mails, *, actor: AbstractBaseUser | None, via: Via, reason: str = "") -> Outcome:
     """
     Make failed mail due now, dead letters and mail that waits for its next try alike.
 
@@ -49,9 +47,7 @@ def retry(
     return _act("retry", "retry_mail.sql", mails, actor=actor, via=via, reason=reason)
 
 
-def cancel(
-    mails: Mails, *, actor: AbstractBaseUser | None, via: Via, reason: str = ""
-) -> Outcome:
+def cancel(mails: Mails, *, actor: AbstractBaseUser | None, via: Via, reason: str = "") -> Outcome:
     """
     Cancel mail that waits, has failed or is a dead letter: it will not be sent.
 

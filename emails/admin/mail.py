@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -17,7 +17,7 @@ from emails.models import EmailJob
 from emails.reads import DEAD, STATES, EmailDetail, email_item, email_rows, get_email
 from jobs.admin.base import BigTableAdmin
 from jobs.admin.filters import ConditionFilter
-from jobs.admin.markup import cut, state_mark, time_tag
+from jobs.admin.markup import cut, link, state_mark, time_tag
 from jobs.admin.verbs import Verb, VerbAdmin, VerbButton
 from jobs.models import AuditLog
 from jobs.reads.audit import list_audit
@@ -65,17 +65,19 @@ class DuplicateFilter(ConditionFilter):
 
 @admin.register(EmailJob)
 class EmailJobAdmin(VerbAdmin, BigTableAdmin):
-    read_rows = staticmethod(email_rows)
-    read_item = staticmethod(get_email)
     object_template = "emails/admin/mail.html"
     empty_words = "No mail was queued yet. Try one: manage.py sendtestemail you@example.com"
     search_keys = {"kind": "kind", "message-id": "message_id", "user": "user_id"}
     verbs = (RETRY, CANCEL)
     verb_scopes = {DEAD: STATES[DEAD]}
     list_filter = (StateFilter, DuplicateFilter)
-    list_display = (
-        "number", "to", "subject_head", "state", "tries", "code", "due", "queued", "kind",
-    )  # fmt: skip
+    list_display = ("number", "to", "subject_head", "state", "tries", "code", "due", "queued")
+
+    def read_rows(self) -> QuerySet[EmailJob]:
+        return email_rows()
+
+    def read_item(self, number: int) -> EmailDetail | None:
+        return get_email(number)
 
     def has_retry_permission(self, request: HttpRequest) -> bool:
         return self.may(request, RETRY.name)
@@ -93,9 +95,13 @@ class EmailJobAdmin(VerbAdmin, BigTableAdmin):
         more = f"+ {item.more_recipients:,}" if item.more_recipients else ""
         return format_html('{} <span class="console-quiet">{}</span>', cut(item.to, 60), more)
 
-    @admin.display(description="subject")
-    def subject_head(self, row: Any) -> str:
-        return cut(row.subject, 60)
+    @admin.display(description="subject, kind")
+    def subject_head(self, row: Any) -> SafeString | str:
+        head = cut(row.subject, 60)
+        if not row.kind:
+            return head
+        kind = link(list_path(EmailJob, q=f"kind:{row.kind}"), row.kind)
+        return format_html('{} <span class="console-kind">{}</span>', head, kind)
 
     @admin.display(description="status")
     def state(self, row: Any) -> SafeString:
@@ -120,8 +126,7 @@ class EmailJobAdmin(VerbAdmin, BigTableAdmin):
     def queued(self, row: Any) -> SafeString:
         return time_tag(row.created_at, now=row.read_at)
 
-    @staticmethod
-    def sample_words(row: EmailJob) -> str:
+    def sample_words(self, row: EmailJob) -> str:
         """Return the line of a mail on a verb's page."""
         return cut(f"{row.pk} · {row.to_display} · {row.subject}", 120)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
@@ -24,10 +24,9 @@ TROUBLE = {"trouble": ("warning or error", Q(level__in=("warning", "error")))}
 
 @admin.register(ActivityLog)
 class ActivityLogAdmin(BigTableAdmin):
-    read_rows = staticmethod(activity_rows)
-    read_item = staticmethod(get_activity)
     object_template = "jobs/admin/activity.html"
     empty_words = "Nothing was logged yet."
+    counted_as = ("line", "lines")
     search_keys = {"run": "run_id", "job": "job_id"}
     list_filter = (
         since("at", default="24h"),
@@ -38,6 +37,12 @@ class ActivityLogAdmin(BigTableAdmin):
     )
     list_display = ("when", "state", "source", "said", "job", "run")
     list_display_links = ("when",)
+
+    def read_rows(self) -> QuerySet[ActivityLog]:
+        return activity_rows()
+
+    def read_item(self, number: int) -> ActivityItem | None:
+        return get_activity(number)
 
     @admin.display(description="time")
     def when(self, row: Any) -> SafeString:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
@@ -18,14 +19,19 @@ from jobs.reads.audit import AuditItem, audit_rows, get_audit
 
 @admin.register(AuditLog)
 class AuditLogAdmin(BigTableAdmin):
-    read_rows = staticmethod(audit_rows)
-    read_item = staticmethod(get_audit)
     object_template = "jobs/admin/audit.html"
     empty_words = "Nobody has done anything by hand yet."
+    counted_as = ("entry", "entries")
     search_keys = {"target": "target"}
     list_filter = (since("at"),)
     list_display = ("when", "actor", "verb", "target", "why", "via")
     list_display_links = ("when",)
+
+    def read_rows(self) -> QuerySet[AuditLog]:
+        return audit_rows()
+
+    def read_item(self, number: int) -> AuditItem | None:
+        return get_audit(number)
 
     @admin.display(description="time")
     def when(self, row: Any) -> SafeString:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib import admin, messages
@@ -32,15 +32,16 @@ class ReadOnlyAdmin(AnyModelAdmin):
     """
     A list and a page for each row; no add, change or delete.
 
-    ``read_rows`` returns the list's rows, ``read_object`` what a row's page shows. Both are
+    ``read_rows`` returns the list's rows, ``read_object`` what a row's page shows. Both call
     reads of ``<app>/reads``, so that commands and tools show the same.
     """
 
     change_list_template = "jobs/admin/change_list.html"
     object_template: ClassVar[str]
-    read_rows: ClassVar[Callable[[], QuerySet[Any]]]
     changelist_class: ClassVar[type[BoundedChangeList]] = BoundedChangeList
     empty_words: ClassVar[str] = "There are none yet."
+    # One row and several, for the count below a list; the model's own names without it.
+    counted_as: ClassVar[tuple[str, str] | None] = None
     empty_value_display = ""
     actions = None
     sortable_by = ()
@@ -62,10 +63,14 @@ class ReadOnlyAdmin(AnyModelAdmin):
         return False
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return type(self).read_rows()
+        return self.read_rows()
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[BoundedChangeList]:
         return self.changelist_class
+
+    def read_rows(self) -> QuerySet[Any]:
+        """Return the rows of the list."""
+        raise NotImplementedError
 
     def read_object(self, request: HttpRequest, key: str) -> Any:
         """Return what the page of a row shows, or None when there is no such row."""
@@ -109,7 +114,7 @@ class ReadOnlyAdmin(AnyModelAdmin):
         self, request: HttpRequest, template: str, *, title: str, status: int = 200, **context: Any
     ) -> HttpResponse:
         """Return a page of the console within the admin's frame."""
-        request.current_app = self.admin_site.name  # type: ignore[attr-defined]
+        request.current_app = self.admin_site.name
         frame = self.admin_site.each_context(request)
         content = {**frame, "opts": self.opts, "title": title, "media": self.media, **context}
         return TemplateResponse(request, template, content, status=status)
@@ -145,11 +150,14 @@ class BigTableAdmin(ReadOnlyAdmin):
     changelist_class = BigChangeList
     search_fields = ("pk",)  # shows the box; ``get_search_results`` decides
     search_keys: ClassVar[Mapping[str, str]] = {}
-    read_item: ClassVar[Callable[[int], Any]]
+
+    def read_item(self, number: int) -> Any:
+        """Return what the page of the row with this key shows, or None."""
+        raise NotImplementedError
 
     def read_object(self, request: HttpRequest, key: str) -> Any:
         number = whole_number(key)
-        return None if number is None else type(self).read_item(number)
+        return None if number is None else self.read_item(number)
 
     @property
     def search_help_text(self) -> str:  # type: ignore[override]

@@ -68,13 +68,11 @@ class BoundedChangeList(ChangeList):
 
     def get_query_string(self, new_params: Any = None, remove: Any = None) -> str:
         # Another filter begins at its newest row.
-        keyset = {name: None for name in (BEFORE, AFTER)}
+        keyset = dict.fromkeys((BEFORE, AFTER))
         return super().get_query_string({**keyset, **(new_params or {})}, remove)
 
     def get_results(self, request: HttpRequest) -> None:
-        self.paginator = self.model_admin.get_paginator(
-            request, self.queryset, self.list_per_page
-        )
+        self.paginator = self.model_admin.get_paginator(request, self.queryset, self.list_per_page)
         try:
             with bounded(using=self.queryset.db):
                 self.page = self.read_page(request)
@@ -97,12 +95,24 @@ class BoundedChangeList(ChangeList):
     @property
     def drawn_filters(self) -> list[DrawnFilter]:
         """The filters as the page draws them."""
-        return [_drawn(spec, tuple(spec.choices(self))) for spec in self.filter_specs]
+        return [
+            _drawn(spec, tuple(dict(choice) for choice in spec.choices(self)))
+            for spec in self.filter_specs
+        ]
 
     @property
     def is_narrowed(self) -> bool:
         """Whether a filter or a search was given, so that there may be other rows."""
         return bool(self.has_active_filters or self.query)
+
+    @property
+    def count_words(self) -> str:
+        """How many rows there are, in words."""
+        names = (str(self.opts.verbose_name), str(self.opts.verbose_name_plural))
+        one, several = self.model_admin.counted_as or names
+        if self.row_count is None:
+            return f"more {several} than could be counted in time"
+        return f"{self.row_count} {one if str(self.row_count) == '1' else several}"
 
     @property
     def kept_params(self) -> list[tuple[str, str]]:

@@ -65,7 +65,7 @@ class SinceFilter(admin.SimpleListFilter):
             raise IncorrectLookupParameters(f"since={chosen}")
         return since_filter(queryset, self.column, RANGES[chosen])
 
-    def choices(self, changelist: ChangeList) -> Iterator[dict[str, Any]]:
+    def choices(self, changelist: ChangeList) -> Iterator[Any]:
         # Without the stock entry "All", which would mean the default here.
         for name, words in self.lookup_choices:
             yield {

@@ -81,7 +81,8 @@ def time_tag(at: dt.datetime | None, *, now: dt.datetime) -> SafeString:
     if at is None:
         return SafeString(NOTHING)
     return format_html(
-        '<time datetime="{}"><span>{}</span> <span class="console-quiet">· {}</span></time>',
+        '<time datetime="{}"><span>{}</span><span class="console-dot"> · </span>'
+        '<span class="console-quiet">{}</span></time>',
         at.astimezone(dt.UTC).isoformat().replace("+00:00", "Z"),
         instant_words(at, now=now),
         relative_words(at, now=now),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -26,8 +26,6 @@ OUTPUT_PERMISSION = "jobs.view_run_output"
 
 @admin.register(JobRun)
 class JobRunAdmin(BigTableAdmin):
-    read_rows = staticmethod(run_rows)
-    read_item = staticmethod(get_run)
     object_template = "jobs/admin/run.html"
     empty_words = "No job has run yet. Start a worker: manage.py runworkers"
     search_keys = {"job": "job_id"}
@@ -38,6 +36,12 @@ class JobRunAdmin(BigTableAdmin):
         JobFilter,
     )
     list_display = ("number", "job", "state", "why", "started", "took", "passes_made", "error_head")
+
+    def read_rows(self) -> QuerySet[JobRun]:
+        return run_rows()
+
+    def read_item(self, number: int) -> RunDetail | None:
+        return get_run(number)
 
     @admin.display(description="run")
     def number(self, row: Any) -> str:
@@ -56,9 +60,7 @@ class JobRunAdmin(BigTableAdmin):
         trigger = row.get_trigger_display()
         if not row.requested_by:
             return str(trigger)
-        return format_html(
-            '{} <span class="console-quiet">by {}</span>', trigger, row.requested_by
-        )
+        return format_html('{} <span class="console-quiet">by {}</span>', trigger, row.requested_by)
 
     @admin.display(description="started")
     def started(self, row: Any) -> SafeString:

@@ -28,9 +28,9 @@ def search_condition(term: str, keys: Mapping[str, str]) -> Q | None:
 
 def search_help(noun: str, keys: Mapping[str, str]) -> str:
     """Return the line that says what can be searched for."""
-    forms = [f"a number finds one {noun} by its id", *(f"{name}:… exactly that" for name in keys)]
-    text = ", ".join(forms)
-    return f"{text[0].upper()}{text[1:]}."
+    return (
+        f"Exact matches only: {', '.join([f'the id of a {noun}', *(f'{name}:…' for name in keys)])}"
+    )
 
 
 def whole_number(text: str) -> int | None:

@@ -41,7 +41,7 @@ class Act(Protocol):
     """What carries a verb out: it audits in its own transaction and says what it changed."""
 
     def __call__(
-        self, rows: QuerySet[Any], *, actor: AbstractBaseUser | None, via: Via, reason: str
+        self, rows: QuerySet[Any], /, *, actor: AbstractBaseUser | None, via: Via, reason: str
     ) -> Outcome: ...
 
 
@@ -73,11 +73,10 @@ class VerbAdmin(ReadOnlyAdmin):
     verbs: ClassVar[tuple[Verb, ...]] = ()
     # Sets that a verb may act on as a whole, up to a highest id.
     verb_scopes: ClassVar[Mapping[str, Q]] = {}
-    sample_words: ClassVar[Callable[[Any], str]] = staticmethod(str)
 
     def __init__(self, model: Any, admin_site: admin.AdminSite) -> None:
         super().__init__(model, admin_site)
-        self.actions = [_selection_action(verb) for verb in self.verbs]
+        self.actions: Any = [_selection_action(verb) for verb in self.verbs]
 
     def get_urls(self) -> list[URLPattern]:
         own = path(
@@ -113,6 +112,10 @@ class VerbAdmin(ReadOnlyAdmin):
         page = reverse(view, args=[name], current_app=self.admin_site.name)
         return f"{page}?{urlencode(selection)}"
 
+    def sample_words(self, row: Any) -> str:
+        """Return the line of a row on a verb's page."""
+        return str(row)
+
     def object_context(self, request: HttpRequest, item: Any) -> Mapping[str, Any]:
         return {**super().object_context(request, item), "buttons": self.buttons(request, item)}
 
@@ -137,7 +140,7 @@ class VerbAdmin(ReadOnlyAdmin):
             title=f"{verb.title} {self.opts.verbose_name_plural}",
             verb=verb,
             preview=shown,
-            sample=[(self._row_path(row), self._words(row)) for row in shown.sample],
+            sample=[(self._row_path(row), self.sample_words(row)) for row in shown.sample],
             form=form,
             back=self.list_path,
         )
@@ -168,9 +171,6 @@ class VerbAdmin(ReadOnlyAdmin):
 
     def _row_path(self, row: Any) -> str:
         return object_path(self.opts.model, row.pk)
-
-    def _words(self, row: Any) -> str:
-        return type(self).sample_words(row)
 
 
 def _selection_action(verb: Verb) -> Callable[..., HttpResponse]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -18,10 +19,21 @@ from jobs.reads.workers import WorkerItem, get_worker, worker_item, worker_rows
 
 @admin.register(Worker)
 class WorkerAdmin(ReadOnlyAdmin):
-    read_rows = staticmethod(worker_rows)
     object_template = "jobs/admin/worker.html"
     empty_words = "No worker is running. Start one: manage.py runworkers"
-    list_display = ("name", "state", "build", "started", "heartbeat", "hears", "claims", "loop_count")
+    list_display = (
+        "name",
+        "state",
+        "build",
+        "started",
+        "heartbeat",
+        "hears",
+        "claims",
+        "loop_count",
+    )
+
+    def read_rows(self) -> QuerySet[Worker]:
+        return worker_rows()
 
     @admin.display(description="state")
     def state(self, row: Any) -> SafeString:

@@ -51,4 +51,4 @@ def count_table(model: type[Model], *, using: str = "default") -> RowCount:
 def _rounded(estimate: int) -> int:
     # Three digits: more would claim a precision that it has not.
     step = 10 ** max(0, len(str(estimate)) - 3)
-    return round(estimate / step) * step
+    return int(round(estimate / step) * step)

@@ -9,8 +9,7 @@ and what needs longer costs a cell and not the page.
 from __future__ import annotations
 
 import datetime as dt
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,65 +17,23 @@ from django.urls import NoReverseMatch, reverse
 
 from jobs.alerts.facts import JobFacts, WorkerFacts
 from jobs.alerts.rules import alive_since
-from jobs.alerts.snapshot import RUNS_READ, SLOTS_READ, WORKERS_READ, job_facts
-from jobs.alerts.statements import fetch
+from jobs.alerts.snapshot import WORKERS_READ, job_facts
 from jobs.alerts.windows import next_window
-from jobs.cadence import Cadence, Cron, Every
 from jobs.declarations import JobDeclaration, registry
 from jobs.errors import EngineroomError
-from jobs.models import JobRun, JobState, Worker
-from jobs.models.run import RunStatus, Trigger
-from jobs.reads.bounded import bounded
-from jobs.reads.errors import SlowReadError
+from jobs.models import JobState, Worker
+from jobs.reads.cadences import CadenceItem, Fire, cadence_item, next_fires
 from jobs.reads.job_health import JobHealth, job_health, not_declared
+from jobs.reads.job_history import (
+    HISTORY_LIMIT_MS,
+    NOT_RUN,
+    History,
+    StripRun,
+    read_durations,
+    read_history,
+)
 from jobs.reads.links import admin_url
 from jobs.schedule import database_now
-
-HISTORY_LIMIT_MS = 1000
-STRIP_RUNS = 20
-NEXT_FIRES = 5
-DURATION_RUNS = 1000
-DURATION_DAYS = dt.timedelta(days=30)
-# A row of these is a slot that did not run, or a run that has not begun.
-NOT_RUN = frozenset({RunStatus.REQUESTED, RunStatus.SKIPPED, RunStatus.MISSED})
-
-
-@dataclass(frozen=True, kw_only=True)
-class CadenceItem:
-    """When a job is due, as its page shows it."""
-
-    kind: str  # cron, every, manual, or unreadable
-    expression: str | None
-    ms: int | None
-    timezone: str | None
-    source: str  # code, data
-    text: str  # in words
-
-
-@dataclass(frozen=True, kw_only=True)
-class Fire:
-    """An instant at which a job will be due."""
-
-    at: dt.datetime  # in UTC
-    local: str  # wall-clock time in the cadence's own zone, ISO 8601 with its offset
-    daylight: str | None  # gap, overlap: a daylight-saving change touches it
-
-
-@dataclass(frozen=True, kw_only=True)
-class StripRun:
-    """One mark of a job's strip of last runs."""
-
-    id: int
-    status: str
-    trigger: str
-    seconds: float | None
-    scheduled_for: dt.datetime | None
-    started_at: dt.datetime | None
-    finished_at: dt.datetime | None
-    is_manual: bool
-    count: int  # slots that it stands for
-    passes: int
-    admin_url: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,21 +85,13 @@ class Inventory:
     next_before_id: None = None  # there is only one page
 
 
-@dataclass(frozen=True, kw_only=True)
-class _History:
-    """What the ledger says; None in ``last_runs`` when it was too slow."""
-
-    scheduled: Sequence[dict[str, Any]] = ()
-    last_runs: dict[str, tuple[StripRun, ...]] | None = None
-
-
 def list_jobs(*, limit_ms: int = HISTORY_LIMIT_MS) -> Inventory:
     """Return every declared job and every job that only the database knows."""
     states = {state.job_id: state for state in JobState.objects.all()}
     ids = sorted({*states, *(job.id for job in registry)})
-    history = _read_history(ids, limit_ms=limit_ms)
+    history = read_history(ids, limit_ms=limit_ms)
     items = _items(ids, states, history)
-    return Inventory(items=tuple(JobItem(**item) for item in items), history_slow=_is_slow(history))
+    return Inventory(items=tuple(JobItem(**item) for item in items), history_slow=history.is_slow)
 
 
 def get_job(job_id: str, *, limit_ms: int = HISTORY_LIMIT_MS) -> JobDetail | None:
@@ -150,9 +99,9 @@ def get_job(job_id: str, *, limit_ms: int = HISTORY_LIMIT_MS) -> JobDetail | Non
     states = JobState.objects.in_bulk([job_id])
     if not states and registry.find(job_id) is None:
         return None
-    history = _read_history([job_id], limit_ms=limit_ms)
+    history = read_history([job_id], limit_ms=limit_ms)
     (item,) = _items([job_id], states, history)
-    durations = {} if _is_slow(history) else _read_durations(job_id, limit_ms=limit_ms)
+    durations = {} if history.is_slow else read_durations(job_id, limit_ms=limit_ms)
     return JobDetail(
         **item,
         p50_seconds=durations.get("p50_seconds"),
@@ -160,59 +109,8 @@ def get_job(job_id: str, *, limit_ms: int = HISTORY_LIMIT_MS) -> JobDetail | Non
     )
 
 
-def cadence_item(job: JobDeclaration, facts: JobFacts) -> CadenceItem:
-    """Return a cadence as pages and commands show it."""
-    source = "data" if job.cadence_is_data else "code"
-    match facts.cadence:
-        case None:
-            return _cadence("unreadable", source, f"cannot be read: {facts.trouble}")
-        case Cron(expression=expression, zone=zone) as cron:
-            return CadenceItem(
-                kind="cron",
-                expression=expression,
-                ms=None,
-                timezone=zone,
-                source=source,
-                text=cron.explain(),
-            )
-        case Every(ms=ms) as every:
-            return CadenceItem(
-                kind="every",
-                expression=None,
-                ms=ms,
-                timezone=None,
-                source=source,
-                text=every.explain(),
-            )
-        case manual:
-            return _cadence("manual", source, manual.explain())
-
-
-def next_fires(
-    cadence: Cadence | None, *, after: dt.datetime, count: int = NEXT_FIRES
-) -> tuple[Fire, ...]:
-    """Return the next instants of a cadence, with daylight-saving marks. A pure function."""
-    found: list[Fire] = []
-    instant = after
-    while cadence is not None and len(found) < count:
-        following = cadence.next_after(instant)
-        if following is None:
-            break
-        instant = following
-        zone = cadence.tzinfo if isinstance(cadence, Cron) else dt.UTC
-        mark = cadence.daylight_mark(instant) if isinstance(cadence, Cron) else None
-        found.append(
-            Fire(
-                at=instant,
-                local=instant.astimezone(zone).isoformat(timespec="seconds"),
-                daylight=mark.value if mark else None,
-            )
-        )
-    return tuple(found)
-
-
 def _items(
-    ids: Iterable[str], states: dict[str, JobState], history: _History
+    ids: Iterable[str], states: dict[str, JobState], history: History
 ) -> list[dict[str, Any]]:
     now = database_now()
     since = alive_since(_workers(), now=now)
@@ -224,7 +122,7 @@ def _items(
 def _item(
     job_id: str,
     state: JobState | None,
-    history: _History,
+    history: History,
     *,
     now: dt.datetime,
     alive_since: dt.datetime | None,
@@ -284,7 +182,7 @@ def _state_fields(state: JobState | None) -> dict[str, Any]:
     }
 
 
-def _history_fields(job_id: str, history: _History, health: JobHealth) -> dict[str, Any]:
+def _history_fields(job_id: str, history: History, health: JobHealth) -> dict[str, Any]:
     if history.last_runs is None:
         return {
             "last_runs": None, "last_run": None, "consecutive_failures": None,
@@ -324,63 +222,7 @@ def _fires(facts: JobFacts, *, now: dt.datetime) -> tuple[Fire, ...]:
         return ()
 
 
-def _cadence(kind: str, source: str, text: str) -> CadenceItem:
-    return CadenceItem(kind=kind, expression=None, ms=None, timezone=None, source=source, text=text)
-
-
 def _workers() -> list[WorkerFacts]:
     columns = ("name", "started_at", "heartbeat_at")
     rows = Worker.objects.order_by("-heartbeat_at").values(*columns)[:WORKERS_READ]
     return [WorkerFacts(**row) for row in rows]
-
-
-def _read_history(ids: list[str], *, limit_ms: int) -> _History:
-    try:
-        with bounded(milliseconds=limit_ms):
-            scheduled = fetch(
-                "scheduled_runs", {"job_ids": ids, "ended": RUNS_READ, "slots": SLOTS_READ}
-            )
-            rows = fetch("last_runs", {"job_ids": ids, "limit": STRIP_RUNS})
-    except SlowReadError:
-        return _History()
-    strips: dict[str, list[StripRun]] = defaultdict(list)
-    for row in rows:
-        strips[row["job_id"]].append(_strip_run(row))
-    return _History(
-        scheduled=scheduled, last_runs={job_id: tuple(runs) for job_id, runs in strips.items()}
-    )
-
-
-def _read_durations(job_id: str, *, limit_ms: int) -> dict[str, float | None]:
-    since = database_now() - DURATION_DAYS
-    try:
-        with bounded(milliseconds=limit_ms):
-            (row,) = fetch(
-                "run_durations", {"job_id": job_id, "limit": DURATION_RUNS, "since": since}
-            )
-    except SlowReadError:
-        return {}
-    return row
-
-
-def _is_slow(history: _History) -> bool:
-    return history.last_runs is None
-
-
-def _strip_run(row: dict[str, Any]) -> StripRun:
-    seconds = None
-    if row["started_at"] and row["finished_at"]:
-        seconds = (row["finished_at"] - row["started_at"]).total_seconds()
-    return StripRun(
-        id=row["id"],
-        status=row["status"],
-        trigger=row["trigger"],
-        seconds=seconds,
-        scheduled_for=row["scheduled_for"],
-        started_at=row["started_at"],
-        finished_at=row["finished_at"],
-        is_manual=row["trigger"] == Trigger.MANUAL,
-        count=row["count"],
-        passes=row["passes"],
-        admin_url=admin_url(JobRun, row["id"]),
-    )

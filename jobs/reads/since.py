@@ -19,9 +19,7 @@ RANGES = {
 }
 
 
-def since_filter(
-    rows: QuerySet[Row], column: str, since: dt.timedelta | None
-) -> QuerySet[Row]:
+def since_filter(rows: QuerySet[Row], column: str, since: dt.timedelta | None) -> QuerySet[Row]:
     """Keep the rows whose time is within the range; None keeps all."""
     if since is None:
         return rows

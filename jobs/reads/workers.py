@@ -60,9 +60,7 @@ def get_worker(name: str) -> WorkerItem | None:
 
 def count_alive() -> int:
     """Return how many processes are alive by the database's clock."""
-    return Worker.objects.filter(
-        stopped_at=None, heartbeat_at__gt=Now() - ALIVE_WITHIN
-    ).count()
+    return Worker.objects.filter(stopped_at=None, heartbeat_at__gt=Now() - ALIVE_WITHIN).count()
 
 
 def worker_rows() -> QuerySet[Worker]:

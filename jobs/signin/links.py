@@ -14,7 +14,7 @@ from jobs.clock import ClockTime, Now, ago, from_now
 from jobs.signin.models import SigninAttempt, SigninLink
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import AbstractBaseUser
+    from django.contrib.auth.models import User
 
 LIFETIME_MS = 15 * 60 * 1000
 TOKEN_BYTES = 32
@@ -25,7 +25,7 @@ ADDRESS_ATTEMPTS = 20
 ADDRESS_WINDOW_MS = LIFETIME_MS
 
 
-def create_link(user: AbstractBaseUser) -> tuple[SigninLink, str]:
+def create_link(user: User) -> tuple[SigninLink, str]:
     """
     Return a new link for the user, and its path on the site.
 
@@ -38,7 +38,7 @@ def create_link(user: AbstractBaseUser) -> tuple[SigninLink, str]:
     return link, reverse("jobs_signin:link", args=[token])
 
 
-def spend(token: str) -> AbstractBaseUser | None:
+def spend(token: str) -> User | None:
     """
     Return the user whom the token signs in, and spend it; None when it signs in nobody.
 

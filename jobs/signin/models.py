@@ -12,9 +12,7 @@ class SigninLink(models.Model):
     """One link. ``used_at`` is written by the statement that spends it."""
 
     id = models.BigAutoField(primary_key=True)
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+"
-    )
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     # SHA-256 of the token, in hexadecimal: a look-up by digest takes the same time whether
     # or not a guess begins with the right characters.
     digest = models.CharField(max_length=64, unique=True)

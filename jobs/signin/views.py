@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from django.conf import settings
+from django.contrib.admin import site
 from django.contrib.auth import login
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -49,7 +50,8 @@ class LinkView(View):
 
 
 def _page(request: HttpRequest, template: str, *, status: int) -> HttpResponse:
-    return _unstored(render(request, template, {"title": "Sign in"}, status=status))
+    names = {"site_header": site.site_header, "site_title": site.site_title}
+    return _unstored(render(request, template, {"title": "Sign in", **names}, status=status))
 
 
 def _unstored(response: HttpResponse) -> HttpResponse:

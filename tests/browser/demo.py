@@ -111,7 +111,9 @@ def _mail() -> None:
             recipient("grace@example.com", state="accepted", code=250, at=now.isoformat()),
         ],
     )  # fmt: skip
-    EmailJobFactory(sent=True, possible_duplicate=True, kind="receipt", subject="Your receipt 20281")
+    EmailJobFactory(
+        sent=True, possible_duplicate=True, kind="receipt", subject="Your receipt 20281"
+    )
     EmailJobFactory(retrying=True, kind="password reset", subject="Reset your password")
     dead = EmailJobFactory(
         dead=True, attempts=1, kind="invitation", subject="Grüße: an invitation",
@@ -135,4 +137,4 @@ def _others() -> None:
     WorkerFactory(stopped_at=now - dt.timedelta(hours=2), loops={})
     for index in range(12):
         ActivityLogFactory(message=f"loop_tick job=retention.sweep rows={index * 40}")
-    ActivityLogFactory(level="warning", source="storage", message="delete_slow table=job_runs 1.9 s")
+    ActivityLogFactory(level="warning", source="storage", message="delete_slow table=job_runs")

@@ -8,7 +8,7 @@ from emails.models import EmailJob
 from jobs.models import AuditLog, JobRun, Worker
 from jobs.signin.links import create_link
 from tests.browser import demo
-from tests.factories import EmailJobFactory, UserFactory
+from tests.factories import EmailJobFactory, JobRunFactory, UserFactory
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -42,6 +42,36 @@ def test_every_list_shows_its_rows(operator, theme):
         operator.picture(f"many-{name}-{theme}")
 
 
+def test_older_runs_are_a_click_away_and_a_filter_begins_anew(operator, theme):
+    JobRunFactory.create_batch(120)
+    JobRunFactory(failed=True)
+
+    operator.open(LISTS["runs"])
+    operator.page.click("text=Older")
+    operator.page.wait_for_url("**before=**")
+    operator.page.click("summary:has-text('Status')")
+    operator.picture(f"filter-{theme}")
+    operator.page.click(".console-filters >> text='failed'")
+
+    operator.page.wait_for_url("**/?status=failed")
+    assert operator.page.locator("#result_list tbody tr").count() == 1
+    operator.page.click("text=Clear all filters")
+    operator.page.wait_for_url("**/jobrun/?")
+    assert operator.page.locator(".console-pages").inner_text().startswith("121 runs")
+
+
+def test_a_term_that_cannot_be_searched_for_gets_help(operator, theme):
+    JobRunFactory()
+
+    operator.open(LISTS["runs"])
+    operator.page.fill("#searchbar", "anything")
+    operator.page.press("#searchbar", "Enter")
+
+    operator.page.wait_for_selector(".messagelist .warning")
+    assert operator.page.locator(".console-empty").inner_text() == "Nothing matches."
+    operator.picture(f"search-help-{theme}")
+
+
 def test_a_failed_run_shows_its_error_its_log_and_its_neighbours(operator, theme):
     demo.fill()
     run = JobRun.objects.get(status="failed")
@@ -52,7 +82,7 @@ def test_a_failed_run_shows_its_error_its_log_and_its_neighbours(operator, theme
     assert "SMTPServerDisconnected" in operator.page.locator(".console-section").first.inner_text()
     assert operator.page.get_by_text("smtp_greeting_slow").count() == 1
     operator.picture(f"run-failed-{theme}")
-    operator.page.click("text=‹ Previous run")
+    operator.page.click("text=Previous run")
     assert JobRun.objects.filter(pk__lt=run.pk).order_by("-pk")[0].pk == _key_of(operator.page.url)
 
 

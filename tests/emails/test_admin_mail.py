@@ -215,7 +215,7 @@ def test_the_page_of_a_verb_says_what_will_happen_and_changes_nothing(anna):
     assert "12 mails." in text
     assert "The newest 10 of them" in text
     assert f"The highest id is {mails[-1].pk}" in text
-    assert text.count(f'<li><a href="{MAILS}') == 10
+    assert text.partition("console-sample")[2].count("<li>") == 10
     assert {status_of(mail) for mail in mails} == {"failed"}
 
 
@@ -332,7 +332,7 @@ def _many_dead_letters(number: int) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO email_jobs (status, recipients, mail_from, message_id, size) "
-            "SELECT 'failed', '[{\"address\": \"a@example.com\", \"state\": \"refused\"}]', "
+            'SELECT \'failed\', \'[{"address": "a@example.com", "state": "refused"}]\', '
             "'', '<' || n || '>', 1 FROM generate_series(1, %s) AS n",
             [number],
         )

@@ -115,9 +115,7 @@ def test_what_may_not_be_retried_is_left_alone_and_named():
     dead = EmailJobFactory(dead=True)
     before = {row.pk: row for row in EmailJob.objects.exclude(pk=dead.pk)}
 
-    outcome = retry(
-        [sent.pk, cancelled.pk, held.pk, dead.pk, 987654], actor=None, via=Via.COMMAND
-    )
+    outcome = retry([sent.pk, cancelled.pk, held.pk, dead.pk, 987654], actor=None, via=Via.COMMAND)
 
     assert outcome.changed == (dead.pk,)
     assert {each.id: each.why for each in outcome.refused} == {
@@ -141,7 +139,7 @@ def test_waiting_and_failed_mail_is_cancelled():
 
     assert outcome.changed == (pending.pk, retrying.pk, dead.pk)
     assert outcome.refused == (Refusal(id=held.pk, why="is being sent right now"),)
-    assert set(EmailJob.objects.filter(status="cancelled").values_list("next_retry_at")) == {(None,)}
+    assert not EmailJob.objects.filter(status="cancelled", next_retry_at__isnull=False).exists()
     entry = AuditLog.objects.get()
     assert (entry.target, entry.detail["count"]) == ("email_jobs", 3)
     assert entry.detail["ids"] == [pending.pk, retrying.pk, dead.pk]
@@ -165,10 +163,10 @@ def test_neither_the_change_nor_the_audit_is_without_the_other(monkeypatch):
     mail = EmailJobFactory(dead=True)
 
     def refuse(**given: object) -> None:
-        raise OSError
+        raise ConnectionResetError
 
     monkeypatch.setattr(verbs, "record", refuse)
-    with pytest.raises(OSError):
+    with pytest.raises(ConnectionResetError):
         retry([mail.pk], actor=None, via=Via.COMMAND)
 
     mail.refresh_from_db()

@@ -35,9 +35,7 @@ class EmailJobFactory(factory.django.DjangoModelFactory):
             attempts=1,
             last_code=450,
             last_error="ben@example.com: 450 4.2.0 greylisted",
-            next_retry_at=factory.LazyFunction(
-                lambda: timezone.now() + dt.timedelta(minutes=2)
-            ),
+            next_retry_at=factory.LazyFunction(lambda: timezone.now() + dt.timedelta(minutes=2)),
         )
         processing = factory.Trait(
             status="processing",

@@ -19,14 +19,12 @@ class JobRunFactory(factory.django.DjangoModelFactory):
     class Params:
         failed = factory.Trait(
             status="failed",
-            error="ValueError: no such mail\n  File \"shop/jobs.py\", line 12, in run_once\n",
+            error='ValueError: no such mail\n  File "shop/jobs.py", line 12, in run_once\n',
         )
         running = factory.Trait(
             status="running",
             finished_at=None,
-            lease_expires_at=factory.LazyFunction(
-                lambda: timezone.now() + dt.timedelta(minutes=1)
-            ),
+            lease_expires_at=factory.LazyFunction(lambda: timezone.now() + dt.timedelta(minutes=1)),
         )
 
     job_id = "emails.processor"

@@ -107,7 +107,7 @@ def test_no_page_reads_a_whole_table_or_asks_more_than_12_queries(observer, path
     assert read
     for sql in read:
         plan = _plan(sql)
-        assert "\"Seq Scan\"" not in plan, f"{sql}\n{plan}"
+        assert '"Seq Scan"' not in plan, f"{sql}\n{plan}"
 
 
 def test_the_whole_ledger_is_estimated_and_a_large_part_of_it_capped(observer):

@@ -154,7 +154,7 @@ def test_a_term_that_is_no_exact_match_gets_the_help_line_and_no_rows(anna, term
     response = anna.get(RUNS, {"q": term})
 
     assert shown_ids(response) == []
-    assert "cannot be searched for. A number finds one run by its id" in text_of(response)
+    assert "cannot be searched for. Exact matches only: the id of a run, job:…" in text_of(response)
 
 
 @pytest.mark.parametrize(

@@ -33,9 +33,7 @@ def test_the_button_signs_in_and_leads_to_the_admin(link, client):
     assert client.get("/admin/").status_code == 200
 
 
-def test_opening_a_link_spends_nothing_and_reads_no_table(
-    link, client, django_assert_num_queries
-):
+def test_opening_a_link_spends_nothing_and_reads_no_table(link, client, django_assert_num_queries):
     with django_assert_num_queries(0):
         assert client.get(link[1]).status_code == 200
 

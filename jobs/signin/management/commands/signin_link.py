@@ -13,7 +13,7 @@ from jobs.signin.errors import NoConsoleUserError
 from jobs.signin.links import create_link
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import AbstractBaseUser
+    from django.contrib.auth.models import User
 
 # Enough to find a slip of the pen, bounded for a site with millions of users.
 USERS_COMPARED = 10_000
@@ -34,7 +34,7 @@ class Command(BaseCommand):
         self.stdout.write(f"{site_url()}{path}")
 
 
-def find_staff(username: str) -> AbstractBaseUser:
+def find_staff(username: str) -> User:
     """Return an active staff user; raise ``NoConsoleUserError`` otherwise."""
     model = get_user_model()
     user = model._default_manager.filter(**{model.USERNAME_FIELD: username}).first()
