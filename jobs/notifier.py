@@ -22,7 +22,7 @@ from collections.abc import Callable
 from functools import partial
 
 from django.core import mail
-from django.db import DEFAULT_DB_ALIAS, transaction
+from django.db import DEFAULT_DB_ALIAS, connections, transaction
 
 from jobs import direct
 from jobs.failure import headline
@@ -153,6 +153,9 @@ class Notifier:
         return not self._pending and not self._sending
 
     def _start(self) -> None:
+        # Imports the backend on this thread: a fork during the import of another one would
+        # leave the child with half a module.
+        connections.create_connection(self.using)
         thread = threading.Thread(
             target=self._run, name=f"engineroom-notify-{self.using}", daemon=True
         )
