@@ -108,8 +108,9 @@ class BoundedChangeList(ChangeList):
     @property
     def count_words(self) -> str:
         """How many rows there are, in words."""
+        page: Any = self.model_admin
         names = (str(self.opts.verbose_name), str(self.opts.verbose_name_plural))
-        one, several = self.model_admin.counted_as or names
+        one, several = page.counted_as or names
         if self.row_count is None:
             return f"more {several} than could be counted in time"
         return f"{self.row_count} {one if str(self.row_count) == '1' else several}"
