@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
 
 from django.db import connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg import sql
 
 from jobs import conf
+
+Rows = list[tuple[Any, ...]]
 
 
 @contextlib.contextmanager
@@ -23,12 +28,40 @@ def short_transaction(using: str) -> Iterator[None]:
     outermost = not connection.in_atomic_block
     with transaction.atomic(using=using):
         with connection.cursor() as cursor:
-            cursor.execute(_opening(outermost=outermost))
+            cursor.execute(_opening(conf.STATEMENT_TIMEOUT_MS.get(), outermost=outermost))
         yield
 
 
-def _opening(*, outermost: bool) -> str:
-    timeout = conf.STATEMENT_TIMEOUT_MS.get()
+def run_shortly(using: str, *statements: str) -> list[Rows]:
+    """
+    Run complete statements in one short transaction; return the rows of each.
+
+    Each of them must return rows. Outside of a transaction it is one round trip: the
+    server makes one transaction of the statements of a query, and takes it back as a
+    whole if one fails. Four round trips, for BEGIN, time-outs, statement and COMMIT, cost
+    a completion of 100 rows half as much again as its work.
+    """
+    connection = connections[using]
+    if connection.in_atomic_block or not connection.get_autocommit():
+        with short_transaction(using):
+            return [_run(connection, statement)[0] for statement in statements]
+    opening = _opening(conf.STATEMENT_TIMEOUT_MS.get(), outermost=True)
+    return _run(connection, ";\n".join((opening, *statements)))
+
+
+def _run(connection: BaseDatabaseWrapper, text: str) -> list[Rows]:
+    results = []
+    with connection.cursor() as cursor:
+        cursor.execute(text)
+        while True:
+            if cursor.description is not None:
+                results.append(cursor.fetchall())
+            if not cursor.nextset():
+                return results
+
+
+@lru_cache(maxsize=8)
+def _opening(timeout: int, *, outermost: bool) -> str:
     # One round trip for all of it.
     text = sql.SQL("SET LOCAL statement_timeout = {ms}; SET LOCAL lock_timeout = {ms}").format(
         ms=sql.Literal(timeout)

@@ -7,31 +7,38 @@ change was lost to another worker: one warning, nothing overwritten, the others 
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from django.db import connections
 from django.db.models import F, TextField, Value
 from django.db.models.functions import Cast, Concat
 
 from jobs import backoff
 from jobs.claims.holdings import holdings, suspect_gate
 from jobs.claims.policy import ClaimPolicy, Counts, Lease
-from jobs.claims.statement import TOKEN, WORKER, ClaimStatement, claim_statement
-from jobs.claims.writes import Variable, fenced_update
+from jobs.claims.writes import fenced_update
 from jobs.clock import ClockTime, from_now
 from jobs.errors import LostClaimError
 from jobs.failure import describe, storable
-from jobs.identity import process_name
 from jobs.outage import persist
 from jobs.queues import QueueRow
 from jobs.redaction import mask_secrets
-from jobs.transactions import short_transaction
+from jobs.transactions import run_shortly, short_transaction
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass(kw_only=True)
+class Completion:
+    """A statement that marks rows done, and the ids that it returned."""
+
+    statement: str
+    changed: set[int] = field(default_factory=set)
 
 
 class Claim:
@@ -51,6 +58,8 @@ class Claim:
         self.suspect = suspect
         self._lock = threading.Lock()
         self.held: dict[int, QueueRow] = {row.pk: row for row in rows}
+        # Rows whose last write is under way: nobody else ends or refreshes them meanwhile.
+        self._settling: set[int] = set()
         self.begun: set[int] = set(self.held) if policy.whole_claims else set()
         holdings.add(self)
 
@@ -67,6 +76,19 @@ class Claim:
     def complete(self, *rows: QueueRow, **fields: Any) -> int:
         """Mark rows done (all of the claim by default); return how many were still held."""
         return self._settle(rows or self.rows, {"status": self.policy.done_status} | fields)
+
+    @contextlib.contextmanager
+    def completion(self) -> Iterator[Completion]:
+        """
+        Give the statement that marks all rows done which are held, to commit it with another.
+
+        Its answer is to be put into ``changed``; if the block raises, nothing was done.
+        """
+        with self._settled_alone(list(self.held)) as mine:
+            values = self._ended({"status": self.policy.done_status})
+            completion = Completion(statement=fenced_update(self.policy, mine, self.token, values))
+            yield completion
+            self._end(mine, completion.changed)
 
     def retry(
         self,
@@ -136,7 +158,8 @@ class Claim:
 
     def heartbeat(self) -> int:
         """Refresh what is still held; forget what was lost. Returns the rows refreshed."""
-        rows = list(self.held.values())
+        with self._lock:
+            rows = [row for row in self.held.values() if row.pk not in self._settling]
         if isinstance(self.policy.expiry, Lease):
             return self._write(rows, {"lease_expires_at": from_now(self.policy.expiry.ms)})
         return self._write(rows, {"claimed_at": ClockTime()})
@@ -147,63 +170,82 @@ class Claim:
 
     def forget(self, *rows: QueueRow) -> None:
         """Stop refreshing rows whose outcome can no longer be written."""
+        self._forget(row.pk for row in rows)
+
+    def _forget(self, ids: Iterable[int]) -> None:
         with self._lock:
-            for row in rows:
-                self.held.pop(row.pk, None)
+            for row_id in ids:
+                self.held.pop(row_id, None)
             done = not self.held
+            leaves, self.suspect = done and self.suspect, self.suspect and not done
         if done:
             holdings.discard(self)
-            if self.suspect:
-                self.suspect = False
-                suspect_gate.leave()
+        if leaves:
+            suspect_gate.leave()
 
     def _settle(self, rows: Iterable[QueueRow], values: dict[str, Any]) -> int:
-        rows = [row for row in rows if self.holds(row)]
-        ended = dict.fromkeys(self.policy.model.CLAIM_COLUMNS) | values
-        changed = persist(
-            lambda: self._write(rows, ended),
-            using=self.policy.using,
-            seconds=self.policy.expiry.ms / 1000,
-        )
-        self.forget(*rows)
-        return changed
-
-    def _write(self, rows: Sequence[QueueRow], values: dict[str, Any]) -> int:
-        ids = [row.pk for row in rows if self.holds(row)]
-        if not ids:
-            return 0
-        with short_transaction(self.policy.using):
-            changed = fenced_update(self.policy, ids, self.token, values)
-        self._report_lost([row for row in rows if row.pk in ids and row.pk not in changed])
+        ended = self._ended(values)
+        with self._settled_alone([row.pk for row in rows]) as mine:
+            changed = persist(
+                lambda: self._update(mine, ended),
+                using=self.policy.using,
+                seconds=self.policy.expiry.ms / 1000,
+            )
+            self._end(mine, changed)
         return len(changed)
 
-    def _report_lost(self, rows: Sequence[QueueRow]) -> None:
-        for row in rows:
-            logger.warning("stale_completion_rejected queue=%s id=%s", self.policy.queue, row.pk)
-        self.forget(*rows)
+    @contextlib.contextmanager
+    def _settled_alone(self, ids: Iterable[int]) -> Iterator[Collection[int]]:
+        """Give the ids of those rows that are held and that no other thread is settling."""
+        with self._lock:
+            mine = [
+                row_id for row_id in ids if row_id in self.held and row_id not in self._settling
+            ]
+            self._settling.update(mine)
+        try:
+            yield mine
+        finally:
+            with self._lock:
+                self._settling.difference_update(mine)
+
+    def _end(self, ids: Collection[int], changed: set[int]) -> None:
+        self._report_lost(row_id for row_id in ids if row_id not in changed)
+        self._forget(ids)
+
+    def _ended(self, values: dict[str, Any]) -> dict[str, Any]:
+        return dict.fromkeys(self.policy.model.CLAIM_COLUMNS) | values
+
+    def _write(self, rows: Iterable[QueueRow], values: dict[str, Any]) -> int:
+        """Write columns of rows that stay in work."""
+        ids = [row.pk for row in rows if self.holds(row)]
+        changed = self._update(ids, values)
+        with self._lock:
+            # What another thread has settled in this moment is not lost.
+            lost = [
+                row_id
+                for row_id in ids
+                if row_id not in changed and row_id in self.held and row_id not in self._settling
+            ]
+        self._report_lost(lost)
+        return len(changed)
+
+    def _update(self, ids: Collection[int], values: dict[str, Any]) -> set[int]:
+        if not ids:
+            return set()
+        statement = fenced_update(self.policy, ids, self.token, values)
+        (changed,) = run_shortly(self.policy.using, statement)
+        return {row_id for (row_id,) in changed}
+
+    def _report_lost(self, ids: Iterable[int]) -> None:
+        for row_id in ids:
+            logger.warning("stale_completion_rejected queue=%s id=%s", self.policy.queue, row_id)
+            self._forget([row_id])
 
     def _given_back(self) -> dict[str, Any]:
         values: dict[str, Any] = {"status": "pending"}
         if self.policy.counts is Counts.ON_CLAIM:
             values["attempts"] = F("attempts") - 1
         return values
-
-
-def claim_rows(policy: ClaimPolicy, *, limit: int | None = None) -> Claim | None:
-    """
-    Claim up to ``limit`` due rows (the policy's batch by default), or one suspect alone.
-
-    Returns None when nothing is due. Commits before it returns.
-    """
-    limit = min(limit or policy.batch, policy.batch)
-    with_suspects = suspect_gate.try_enter()
-    claim = None
-    try:
-        claim = _claim(policy, claim_statement(policy, limit=limit, with_suspects=with_suspects))
-    finally:
-        if with_suspects and not (claim and claim.suspect):
-            suspect_gate.leave()
-    return claim
 
 
 def bury_exhausted(policy: ClaimPolicy, *, limit: int = 100) -> list[int]:
@@ -236,33 +278,6 @@ def bury_exhausted(policy: ClaimPolicy, *, limit: int = 100) -> list[int]:
     for row_id in ids:
         logger.error("dead_letter queue=%s id=%s error=worker_died", policy.queue, row_id)
     return ids
-
-
-def _claim(policy: ClaimPolicy, statement: ClaimStatement) -> Claim | None:
-    token = uuid.uuid4()
-    variables = {TOKEN: token, WORKER: process_name()}
-    parameters = [
-        variables[value] if isinstance(value, Variable) else value for value in statement.parameters
-    ]
-    connection = connections[policy.using]
-    with short_transaction(policy.using), connection.cursor() as cursor:
-        cursor.execute(statement.text, parameters)
-        found = cursor.fetchall()
-    if not found:
-        return None
-    # RETURNING has no order: hand the rows on in the queue's own.
-    found.sort(key=lambda values: values[-2])
-    suspect = found[0][-1] == "suspect"
-    rows = [_hydrate(policy, statement, values) for values in found]
-    return Claim(policy, token, rows, suspect=suspect)
-
-
-def _hydrate(policy: ClaimPolicy, statement: ClaimStatement, found: Sequence[Any]) -> QueueRow:
-    values = list(found[:-2])
-    for place, functions, column in statement.converters:
-        for convert in functions:
-            values[place] = convert(values[place], column, connections[policy.using])
-    return policy.model.from_db(policy.using, statement.attnames, values)
 
 
 def _deaths(policy: ClaimPolicy) -> Any:

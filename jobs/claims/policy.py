@@ -12,6 +12,7 @@ from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce
 
 from jobs import conf
+from jobs.claims.pace import Pace
 from jobs.clock import Now, ago
 from jobs.errors import PolicyError
 from jobs.queues import LeasedQueueRow, QueueRow
@@ -94,7 +95,10 @@ class ClaimPolicy:
     columns: tuple[str, ...] | None = None
     # Rows left out in other ways than a Q can say are claimed through another alias.
     using: str = "default"
+    # Claims and writes as compiled, and where the last claim ended: of this process alone.
     compiled: dict[Any, Any] = field(default_factory=dict, repr=False)
+    write_forms: dict[Any, Any] = field(default_factory=dict, repr=False)
+    pace: Pace = field(default_factory=Pace, repr=False)
 
     def __post_init__(self) -> None:
         leased = issubclass(self.model, LeasedQueueRow)
@@ -112,6 +116,11 @@ class ClaimPolicy:
     def queue(self) -> str:
         """The queue's name: its table, which is also its NOTIFY channel."""
         return self.model._meta.db_table
+
+    @property
+    def pk_column(self) -> str:
+        """The column of the rows' ids."""
+        return str(self.model._meta.pk.column)
 
     @property
     def cap(self) -> Any:
@@ -137,6 +146,11 @@ class ClaimPolicy:
         return Q(status="processing") & self.expiry.is_stale() & self.only
 
     @property
+    def goes_by_id(self) -> bool:
+        """Say whether pending rows are claimed in the order of their ids."""
+        return self.order in (("id",), ("pk",))
+
+    @property
     def suspects(self) -> Arm:
         """Stale rows whose work had begun: each may be what killed its worker."""
         rows = self.stale & Q(begun_at__isnull=False) & ~self.exhausted
@@ -145,6 +159,17 @@ class ClaimPolicy:
     @property
     def arms(self) -> tuple[Arm, ...]:
         """Rows that may be claimed together."""
+        # Claimed and never begun: nothing is known against it.
+        unbegun = Arm(
+            name="unbegun",
+            rows=self.stale & Q(begun_at__isnull=True),
+            order=(self.expiry.column, "id"),
+        )
+        return (*self.due_arms, unbegun)
+
+    @property
+    def due_arms(self) -> tuple[Arm, ...]:
+        """Rows in nobody's hands."""
         retryable = Q(status="pending") | Q(status="failed", attempts__lt=self.cap)
         return (
             Arm(
@@ -156,11 +181,5 @@ class ClaimPolicy:
                 name="retry",
                 rows=Q(next_retry_at__lte=Now()) & retryable & self.only,
                 order=("next_retry_at", "id"),
-            ),
-            # Claimed and never begun: nothing is known against it.
-            Arm(
-                name="unbegun",
-                rows=self.stale & Q(begun_at__isnull=True),
-                order=(self.expiry.column, "id"),
             ),
         )

@@ -10,18 +10,20 @@ pending rows, 0.9 ms in this form).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import connections, transaction
-from django.db.models import BooleanField, Case, F, Func, QuerySet, Value, When
+from django.db.models import BigIntegerField, BooleanField, Case, F, Func, Q, QuerySet, Value, When
 from django.db.models.expressions import OrderBy
 from psycopg import sql
 
 from jobs import clock
+from jobs.claims.hydration import Hydration
 from jobs.claims.policy import Arm, ClaimPolicy, Counts, Lease
-from jobs.claims.writes import Variable, compile_assignments
+from jobs.claims.template import Template, Variable, make_template
+from jobs.claims.writes import TOKEN, compile_assignments
 from jobs.clock import ClockTime, from_now
 from jobs.queues import QueueRow
 
@@ -31,14 +33,27 @@ class ClaimStatement:
     """A compiled claim: text, constant parameters, and how to make rows of what returns."""
 
     text: str
-    # Constants of the arms and of SET, with the claim's two variables by name.
+    # Constants of the arms and of SET, with the claim's variables by name.
     parameters: tuple[Any, ...]
-    attnames: tuple[str, ...]
-    converters: tuple[tuple[int, Sequence[Callable[..., Any]], Any], ...]
+    template: Template
+    pk_place: int
+    hydration: Hydration
 
 
 WORKER = Variable("worker")
-TOKEN = Variable("token")
+AFTER = Variable("after")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClaimForm:
+    """Which rows one claim looks at."""
+
+    limit: int
+    with_suspects: bool = False
+    # Leave stale rows out: they were looked at a moment ago.
+    quick: bool = False
+    # Begin after the id that was claimed last.
+    onward: bool = False
 
 
 class NoSuspect(Func):
@@ -48,30 +63,37 @@ class NoSuspect(Func):
     output_field = BooleanField()
 
 
-def claim_statement(policy: ClaimPolicy, *, limit: int, with_suspects: bool) -> ClaimStatement:
-    """Return the compiled claim; compiled once per policy, alias, limit and form."""
-    key = (limit, with_suspects, clock.frozen_at())
+class After(Func):
+    """The id that was claimed last."""
+
+    output_field = BigIntegerField()
+
+    def as_sql(self, *args: Any, **options: Any) -> tuple[str, Any]:
+        return "%s::bigint", [AFTER]
+
+
+def claim_statement(policy: ClaimPolicy, form: ClaimForm) -> ClaimStatement:
+    """Return the compiled claim; compiled once per policy, alias and form."""
+    key = (form, clock.frozen_at())
     statement = policy.compiled.get(key)
     if statement is None:
         with transaction.atomic(using=policy.using):  # FOR UPDATE compiles inside one only
-            statement = _compile(policy, limit=limit, with_suspects=with_suspects)
+            statement = _compile(policy, form)
         policy.compiled[key] = statement
     assert isinstance(statement, ClaimStatement)
     return statement
 
 
-def _compile(policy: ClaimPolicy, *, limit: int, with_suspects: bool) -> ClaimStatement:
+def _compile(policy: ClaimPolicy, form: ClaimForm) -> ClaimStatement:
     parts: list[sql.Composable] = []
     parameters: list[Any] = []
-    arms = [(arm, limit) for arm in policy.arms]
-    if with_suspects:
-        arms.insert(0, (policy.suspects, 1))
+    arms = _arms(policy, form)
     for arm, most in arms:
-        text, values = _arm_sql(policy, arm, limit=most, with_suspects=with_suspects)
+        text, values = _arm_sql(policy, arm, limit=most, with_suspects=form.with_suspects)
         parts.append(text)
         parameters += values
     names = [arm.name for arm, _ in arms]
-    parts.append(_united(policy, names, limit))
+    parts.append(_united(policy, names, form.limit))
     assignments, values = _assignments(policy)
     parameters += values
     fields = _fields(policy)
@@ -82,9 +104,20 @@ def _compile(policy: ClaimPolicy, *, limit: int, with_suspects: bool) -> ClaimSt
         ctes=sql.SQL(",\n").join(parts),
         queue=sql.Identifier(policy.queue),
         assignments=assignments,
-        pk=sql.Identifier(policy.model._meta.pk.column),
+        pk=sql.Identifier(policy.pk_column),
         columns=sql.SQL(", ").join(sql.Identifier(policy.queue, field.column) for field in fields),
     )
+    complete = statement.as_string(None)
+    return ClaimStatement(
+        text=complete,
+        parameters=tuple(parameters),
+        template=make_template(complete, parameters, connections[policy.using]),
+        pk_place=fields.index(policy.model._meta.pk),
+        hydration=_hydration(policy, fields),
+    )
+
+
+def _hydration(policy: ClaimPolicy, fields: Sequence[Any]) -> Hydration:
     connection = connections[policy.using]
     converters = []
     for place, field in enumerate(fields):
@@ -95,12 +128,22 @@ def _compile(policy: ClaimPolicy, *, limit: int, with_suspects: bool) -> ClaimSt
         ]
         if functions:
             converters.append((place, functions, column))
-    return ClaimStatement(
-        text=statement.as_string(None),
-        parameters=tuple(parameters),
+    return Hydration(
+        model=policy.model,
+        using=policy.using,
         attnames=tuple(field.attname for field in fields),
         converters=tuple(converters),
     )
+
+
+def _arms(policy: ClaimPolicy, form: ClaimForm) -> list[tuple[Arm, int]]:
+    """Return the arms, and how many rows each may give."""
+    arms = list(policy.due_arms if form.quick else policy.arms)
+    if form.onward:
+        arms[0] = replace(arms[0], rows=arms[0].rows & Q(pk__gt=After()))
+    if form.with_suspects:
+        return [(policy.suspects, 1), *((arm, form.limit) for arm in arms)]
+    return [(arm, form.limit) for arm in arms]
 
 
 def _arm_sql(
@@ -120,7 +163,7 @@ def _arm_sql(
     head = sql.SQL("{name} (id, {sorts}) AS MATERIALIZED (\n{body}\n)").format(
         name=sql.Identifier(arm.name),
         sorts=sql.SQL(", ").join(sql.Identifier(name) for name in sorts),
-        body=sql.SQL(text),  # type: ignore[arg-type]  # compiled by Django, values apart
+        body=sql.SQL(text),  # compiled by Django, values apart
     )
     return head, list(values)
 

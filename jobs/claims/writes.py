@@ -8,36 +8,52 @@ were still held, and because a mail makes three of them.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import connections
 from psycopg import sql
 
+from jobs import clock
 from jobs.claims.policy import ClaimPolicy
+from jobs.claims.template import Template, Variable, make_template
 
+IDS = Variable("ids")
+TOKEN = Variable("token")
+# Forms beyond which the known ones are forgotten: each jittered delay is one of its own.
+MOST_FORMS = 200
 _UPDATE = sql.SQL(
-    "UPDATE {queue} SET {assignments} WHERE {pk} = ANY(%s) AND claim_token = %s RETURNING {pk}"
+    "UPDATE {queue} SET {assignments}"
+    " WHERE {pk} = ANY(%s::bigint[]) AND claim_token = %s RETURNING {pk}"
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class WriteForm:
+    """A fenced write of certain columns: its text, and the variable of each plain value."""
+
+    template: Template
+    variables: Mapping[str, Variable]
+
+
 def fenced_update(
-    policy: ClaimPolicy, ids: Sequence[int], token: uuid.UUID, values: Mapping[str, Any]
-) -> set[int]:
+    policy: ClaimPolicy, ids: Iterable[int], token: uuid.UUID, values: Mapping[str, Any]
+) -> str:
     """
-    Write columns of rows that the token still holds; return the ids that it changed.
+    Return the statement that writes columns of rows that the token still holds.
 
     ``values`` maps field names to plain values or to expressions of the row as it was.
+    The statement returns the ids of the rows that it changed.
     """
-    assignments, parameters = compile_assignments(policy, values)
-    text = _UPDATE.format(
-        queue=sql.Identifier(policy.queue),
-        assignments=assignments,
-        pk=sql.Identifier(policy.model._meta.pk.column),
-    ).as_string(None)
-    with connections[policy.using].cursor() as cursor:
-        cursor.execute(text, [*parameters, list(ids), token])
-        return {row[0] for row in cursor.fetchall()}
+    connection = connections[policy.using]
+    connection.ensure_connection()
+    form = _form(policy, values)
+    given: dict[Variable, Any] = {IDS: f"{{{','.join(map(str, ids))}}}", TOKEN: token}
+    for name, variable in form.variables.items():
+        field: Any = policy.model._meta.get_field(name)
+        given[variable] = field.get_db_prep_save(values[name], connection=connection)
+    return form.template.fill(given, connection)
 
 
 def compile_assignments(
@@ -50,7 +66,7 @@ def compile_assignments(
     terms: list[sql.Composable] = []
     parameters: list[Any] = []
     for name, value in values.items():
-        field = policy.model._meta.get_field(name)
+        field: Any = policy.model._meta.get_field(name)
         column = sql.Identifier(field.column)
         if hasattr(value, "resolve_expression"):
             text, bound = compiler.compile(value.resolve_expression(query, allow_joins=False))
@@ -66,8 +82,30 @@ def compile_assignments(
     return sql.SQL(", ").join(terms), parameters
 
 
-class Variable:
-    """A place among the parameters, filled in at each execution."""
+def _form(policy: ClaimPolicy, values: Mapping[str, Any]) -> WriteForm:
+    """Return the write of these columns, compiled once for all plain values."""
+    shape = tuple((name, value if _is_constant(value) else ...) for name, value in values.items())
+    key = (shape, clock.frozen_at())
+    form = policy.write_forms.get(key)
+    if form is None:
+        if len(policy.write_forms) >= MOST_FORMS:
+            policy.write_forms.clear()
+        form = policy.write_forms[key] = _compile(policy, values)
+    assert isinstance(form, WriteForm)
+    return form
 
-    def __init__(self, name: str) -> None:
-        self.name = name
+
+def _is_constant(value: Any) -> bool:
+    return value is None or hasattr(value, "resolve_expression")
+
+
+def _compile(policy: ClaimPolicy, values: Mapping[str, Any]) -> WriteForm:
+    variables = {name: Variable(name) for name, value in values.items() if not _is_constant(value)}
+    assignments, parameters = compile_assignments(policy, {**values, **variables})
+    text = _UPDATE.format(
+        queue=sql.Identifier(policy.queue),
+        assignments=assignments,
+        pk=sql.Identifier(policy.pk_column),
+    ).as_string(None)
+    template = make_template(text, [*parameters, IDS, TOKEN], connections[policy.using])
+    return WriteForm(template=template, variables=variables)

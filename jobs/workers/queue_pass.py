@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from jobs.claims import Claim, ClaimPolicy, claim_rows
 from jobs.claims.claim import bury_exhausted
 from jobs.claims.policy import Counts
+from jobs.claims.taking import complete_and_claim
 from jobs.context import RunContext
 from jobs.declarations import job
 from jobs.errors import LostClaimError
@@ -237,17 +238,21 @@ def work_whole_claims(
     dead = bury_exhausted(policy)
     if dead:
         context.tally(dead=len(dead))
+    claim: Claim | None = None
     while not context.should_stop():
         context.woken.clear()
-        claim = claim_rows(policy)
+        claim = claim or claim_rows(policy)
         if claim is None:
             return
         context.tally(claimed=len(claim.rows))
-        _work_whole(context, claim, handle)
+        claim = _work_whole(context, claim, handle)
         context.checkpoint()
+    if claim is not None:
+        context.tally(released=claim.release())
 
 
-def _work_whole(context: RunContext, claim: Claim, handle: Callable[[Claim], None]) -> None:
+def _work_whole(context: RunContext, claim: Claim, handle: Callable[[Claim], None]) -> Claim | None:
+    """Hand a claim on and settle it; return the next claim if one came with it."""
     try:
         handle(claim)
     except Exception as error:  # noqa: BLE001 (one bad claim holds up no other)
@@ -259,8 +264,13 @@ def _work_whole(context: RunContext, claim: Claim, handle: Callable[[Claim], Non
         )
         for row in list(claim.held.values()):
             context.tally(failed=claim.retry(row, error))
-    else:
-        context.tally(done=claim.complete(*claim.held.values()) if claim.held else 0)
+        return None
+    if context.should_stop():
+        context.tally(done=claim.complete())
+        return None
+    done, following = complete_and_claim(claim)
+    context.tally(done=done)
+    return following
 
 
 def queue_worker(

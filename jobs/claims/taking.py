@@ -1,0 +1,113 @@
+"""Taking rows: the claim statement sent, and what is made of its answer."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import uuid
+from operator import itemgetter
+
+from django.db import DatabaseError, InterfaceError, connections
+
+from jobs.claims.claim import Claim
+from jobs.claims.holdings import suspect_gate
+from jobs.claims.policy import ClaimPolicy
+from jobs.claims.statement import AFTER, WORKER, ClaimForm, claim_statement
+from jobs.claims.writes import TOKEN
+from jobs.identity import process_name
+from jobs.transactions import Rows, run_shortly
+
+
+def claim_rows(policy: ClaimPolicy, *, limit: int | None = None) -> Claim | None:
+    """
+    Claim up to ``limit`` due rows (the policy's batch by default), or one suspect alone.
+
+    Returns None when nothing is due. Commits before it returns.
+    """
+    limit = min(limit or policy.batch, policy.batch)
+    if policy.pace.is_quick:
+        attempt = ClaimAttempt(policy, _quick_form(policy, limit))
+        (found,) = run_shortly(policy.using, attempt.statement)
+        claim = attempt.claim_of(found)
+        if claim is not None:
+            return claim
+    return _look_at_all(policy, limit)
+
+
+def complete_and_claim(claim: Claim) -> tuple[int, Claim | None]:
+    """
+    Complete what the claim still holds and claim the next rows, in one commit if it can be.
+
+    Returns how many rows were completed, and the next claim. None does not say that nothing
+    is due, only ``claim_rows`` does.
+    """
+    policy = claim.policy
+    if claim.held and not claim.suspect and policy.pace.is_quick:
+        # Neither is done when it fails; then one after the other, as long as it takes.
+        with contextlib.suppress(DatabaseError, InterfaceError):
+            return _complete_and_look_on(claim)
+    done = claim.complete(*claim.held.values()) if claim.held else 0
+    return done, None
+
+
+class ClaimAttempt:
+    """One claim statement on its way, and what is made of its answer."""
+
+    def __init__(self, policy: ClaimPolicy, form: ClaimForm) -> None:
+        self.policy = policy
+        self.form = form
+        self._token = uuid.uuid4()
+        self._began = time.monotonic()
+        connection = connections[policy.using]
+        connection.ensure_connection()
+        self._compiled = claim_statement(policy, form)
+        known = {TOKEN: self._token, WORKER: process_name(), AFTER: policy.pace.after}
+        self.statement = self._compiled.template.fill(known, connection)
+
+    def claim_of(self, found: Rows) -> Claim | None:
+        """Return the rows as a claim, and note where the next one may begin."""
+        self._keep_pace(found)
+        if not found:
+            return None
+        # RETURNING has no order: hand the rows on in the queue's own.
+        found.sort(key=itemgetter(-2))
+        suspect = found[0][-1] == "suspect"
+        rows = self._compiled.hydration.rows(found)
+        return Claim(self.policy, self._token, rows, suspect=suspect)
+
+    def _keep_pace(self, found: Rows) -> None:
+        full = len(found) >= self.form.limit
+        last = None
+        if full and self.policy.goes_by_id and all(row[-1] == "pending" for row in found):
+            last = max(row[self._compiled.pk_place] for row in found)
+        if self.form.quick:
+            self.policy.pace.quick_look(full=full, last=last)
+        else:
+            seconds = time.monotonic() - self._began
+            self.policy.pace.whole_look(seconds=seconds, full=full, last=last)
+
+
+def _quick_form(policy: ClaimPolicy, limit: int) -> ClaimForm:
+    return ClaimForm(limit=limit, quick=True, onward=policy.pace.after is not None)
+
+
+def _look_at_all(policy: ClaimPolicy, limit: int) -> Claim | None:
+    with_suspects = suspect_gate.try_enter()
+    claim = None
+    try:
+        attempt = ClaimAttempt(policy, ClaimForm(limit=limit, with_suspects=with_suspects))
+        (found,) = run_shortly(policy.using, attempt.statement)
+        claim = attempt.claim_of(found)
+    finally:
+        if with_suspects and not (claim and claim.suspect):
+            suspect_gate.leave()
+    return claim
+
+
+def _complete_and_look_on(claim: Claim) -> tuple[int, Claim | None]:
+    policy = claim.policy
+    with claim.completion() as completion:
+        attempt = ClaimAttempt(policy, _quick_form(policy, policy.batch))
+        changed, found = run_shortly(policy.using, completion.statement, attempt.statement)
+        completion.changed = {row_id for (row_id,) in changed}
+    return len(completion.changed), attempt.claim_of(found)
