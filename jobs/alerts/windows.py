@@ -85,7 +85,9 @@ def next_window(job: JobFacts, *, alive_since: dt.datetime | None) -> Window | N
         if last is None or not isinstance(job.cadence, Every):
             return None
         due = last + job.cadence.interval
-        return Window(due=due, grace=grace(job.cadence, due) + TICK_PRECISION)
+        # From a slot to the next is a whole interval; the tick may be anywhere between.
+        allowed = grace(job.cadence, job.cadence.next_after(due))
+        return Window(due=due, grace=allowed + TICK_PRECISION)
     assert job.cadence is not None
     base = next((at for at in known if at is not None), None)
     next_due = job.next_due_at or (job.cadence.next_after(base) if base else None)

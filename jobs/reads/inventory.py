@@ -129,7 +129,11 @@ def _item(
 ) -> dict[str, Any]:
     job = registry.find(job_id)
     facts = job_facts(job, state, history.scheduled) if job else None
-    health = job_health(facts, now=now, alive_since=alive_since) if facts else not_declared()
+    health = (
+        job_health(facts, now=now, alive_since=alive_since, history_known=not history.is_slow)
+        if facts
+        else not_declared()
+    )
     return {
         "id": job_id,
         **_declared_fields(job, facts, now=now, alive_since=alive_since),

@@ -11,7 +11,7 @@ import enum
 from dataclasses import dataclass
 
 from jobs.alerts.facts import JobFacts
-from jobs.alerts.rules import Verdict, failure_words, judge_failures
+from jobs.alerts.rules import Judgement, Verdict, failure_words, judge_failures
 from jobs.alerts.windows import judge_start
 from jobs.cadence import Manual
 from jobs.reads.words import time_words
@@ -37,16 +37,27 @@ class JobHealth:
     consecutive_failures: int
 
 
-def job_health(job: JobFacts, *, now: dt.datetime, alive_since: dt.datetime | None) -> JobHealth:
+def job_health(
+    job: JobFacts,
+    *,
+    now: dt.datetime,
+    alive_since: dt.datetime | None,
+    history_known: bool = True,
+) -> JobHealth:
     """
     Return how a declared job is.
 
     Failing before late: a job that fails says more than one that has not begun. One failure
-    is said in the words and is no alert yet.
+    is said in the words and is no alert yet. Without its history a job can still be late.
     """
-    failures = len(job.failures)
-    health, words = _judge(job, now=now, alive_since=alive_since)
-    return JobHealth(health=health, words=words, consecutive_failures=failures)
+    if job.is_paused:
+        health, words = Health.PAUSED, "paused: no scheduled run starts"
+    elif judge_failures(job, now=now).verdict is Verdict.WRONG:
+        health, words = Health.FAILING, failure_words(job, now=now)
+    else:
+        start = judge_start(job, now=now, alive_since=alive_since)
+        health, words = _by_start(job, start, now=now, history_known=history_known)
+    return JobHealth(health=health, words=words, consecutive_failures=len(job.failures))
 
 
 def not_declared() -> JobHealth:
@@ -55,20 +66,23 @@ def not_declared() -> JobHealth:
     return JobHealth(health=Health.NOT_DECLARED, words=words, consecutive_failures=0)
 
 
-def _judge(
-    job: JobFacts, *, now: dt.datetime, alive_since: dt.datetime | None
+def _by_start(
+    job: JobFacts, start: Judgement, *, now: dt.datetime, history_known: bool
 ) -> tuple[Health, str]:
-    if job.is_paused:
-        return Health.PAUSED, "paused: no scheduled run starts"
-    if judge_failures(job, now=now).verdict is Verdict.WRONG:
-        return Health.FAILING, failure_words(job, now=now)
-    start = judge_start(job, now=now, alive_since=alive_since)
-    if start.verdict is Verdict.WRONG:
+    is_wrong = start.verdict is Verdict.WRONG
+    has_history = history_known or not job.singleton
+    if job.last_start_at is None and has_history and job.cadence is not None:
+        return Health.NEVER_RAN, start.words if is_wrong else _never_ran_words(job)
+    if is_wrong:
         return Health.LATE, start.words
     if job.last_start_at is None:
-        by_hand = isinstance(job.cadence, Manual)
-        words = "runs only by hand" if by_hand else "declared, and no scheduled run yet"
-        return Health.NEVER_RAN, words
+        return Health.OK, "history is slow; it is not late"
     if job.failures:
         return Health.OK, failure_words(job, now=now)
     return Health.OK, f"last scheduled start {time_words(job.last_start_at, now=now)}"
+
+
+def _never_ran_words(job: JobFacts) -> str:
+    if isinstance(job.cadence, Manual):
+        return "runs only by hand"
+    return "declared, and no scheduled run yet"
