@@ -5,7 +5,8 @@ One materialised CTE per arm, each with its own partial index in claim order, un
 last materialised CTE with ORDER BY and LIMIT, then UPDATE … FROM … RETURNING. A status
 predicate beside ``IN (… LIMIT 5 …)`` claimed 50 rows for a limit of 5 under stale
 statistics; one OR over both arms cannot use an index per arm (88 ms a claim at 500,000
-pending rows, 0.9 ms in this form).
+pending rows, 0.9 ms in this form). The UPDATE finds its rows by an array of their ids: joined to
+``due`` alone, a table of 20,000 rows was read as a whole for each claim.
 """
 
 from __future__ import annotations
@@ -99,7 +100,8 @@ def _compile(policy: ClaimPolicy, form: ClaimForm) -> ClaimStatement:
     fields = _fields(policy)
     statement = sql.SQL(
         "WITH {ctes}\nUPDATE {queue} SET {assignments}\nFROM due\n"
-        "WHERE {queue}.{pk} = due.id\nRETURNING {columns}, due.position, due.arm"
+        "WHERE {queue}.{pk} = ANY (ARRAY(SELECT id FROM due)) AND {queue}.{pk} = due.id\n"
+        "RETURNING {columns}, due.position, due.arm"
     ).format(
         ctes=sql.SQL(",\n").join(parts),
         queue=sql.Identifier(policy.queue),
