@@ -7,12 +7,12 @@ import logging
 from collections.abc import Iterable
 from typing import Any
 
-from django.core.serializers.json import DjangoJSONEncoder
 from django.db import transaction
 
 from jobs.context import LogLine, RunContext, current_run
 from jobs.failure import storable
 from jobs.models.activity import ActivityLog, LogLevel
+from jobs.plain import plain_text
 from jobs.redaction import mask_secrets
 
 logger = logging.getLogger(__name__)
@@ -99,7 +99,7 @@ def _plain(context: dict[str, Any]) -> dict[str, Any]:
     """Return the context as JSON can hold it, masked and bounded."""
     if not context:
         return {}
-    text = mask_secrets(storable(json.dumps(context, cls=DjangoJSONEncoder, default=repr)))
+    text = plain_text(context)
     if len(text) > CONTEXT_LIMIT:
         return {"cut": text[:CONTEXT_LIMIT]}
     try:

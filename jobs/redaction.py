@@ -6,9 +6,8 @@ import re
 
 MASK = "****"
 
-_URL_PASSWORD = re.compile(
-    r"(?P<head>[a-z][a-z0-9+.-]*://[^\s:/?#@]*:)[^\s@/]*(?=@)", re.IGNORECASE
-)
+# Begins at the fixed "://" and is bounded, so that a long text costs no more than its length.
+_URL_PASSWORD = re.compile(r"(?P<head>://[^\s:/?#@]{0,200}:)[^\s/]{0,500}(?=@)")
 _HEADER = re.compile(
     r"(?P<head>\b(?:proxy-)?authorization['\"]?\s*[:=]\s*['\"]?(?:(?:basic|bearer|digest)\s+)?)"
     r"[^\s'\",;]+",

@@ -6,7 +6,6 @@ import json
 import logging
 from typing import Any
 
-from django.core.serializers.json import DjangoJSONEncoder
 from django.db import close_old_connections
 
 from jobs import ledger
@@ -14,10 +13,11 @@ from jobs.activity import write_lines
 from jobs.capture import Printed
 from jobs.context import RunContext, running
 from jobs.declarations import JobDeclaration
-from jobs.failure import describe, storable
+from jobs.failure import describe
 from jobs.ledger import OpenRun
 from jobs.models.run import RunStatus
 from jobs.outage import persist
+from jobs.plain import plain_text
 from jobs.redaction import mask_secrets
 from jobs.signals import run_failed, run_finished
 
@@ -129,7 +129,7 @@ def _storable_output(output: Any) -> Any:
     """Return the summary as JSON can hold it, masked; too large a one by its size only."""
     if output is None:
         return None
-    text = mask_secrets(storable(json.dumps(output, cls=DjangoJSONEncoder, default=repr)))
+    text = plain_text(output)
     if len(text) > OUTPUT_LIMIT:
         return {"cut": f"a summary of {len(text)} characters", "head": text[:2000]}
     return json.loads(text)

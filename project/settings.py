@@ -103,8 +103,8 @@ if _public.is_secure:
     CSRF_TRUSTED_ORIGINS.append(_public.url)
 
 STATIC_URL = "static/"
-STATIC_ROOT = VAR_DIR / "static"
 # Served from the apps' own folders: no collectstatic before the first start.
+STATIC_ROOT = None
 WHITENOISE_USE_FINDERS = True
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
