@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class EngineroomError(Exception):
     """Base of everything that the engine raises on purpose."""
@@ -153,3 +155,13 @@ class ManualRunRefusedError(EngineroomError):
 
     def __init__(self, job_id: str) -> None:
         super().__init__(f"{job_id} may not be run by hand: its declaration says manual_run=False.")
+
+
+class UnlikeRowsError(EngineroomError, ValueError):
+    """Rows to enqueue at once that do not all have the same names."""
+
+    def __init__(self, place: int, row: Iterable[str], names: Iterable[str]) -> None:
+        super().__init__(
+            f"Row {place} has the names {', '.join(sorted(row))}; give every row those of the"
+            f" first: {', '.join(sorted(names))}."
+        )
