@@ -53,7 +53,7 @@ class SingletonRun:
                 fields = {"output": _storable_output(self._summary(output))}
                 status = self._status_of_success()
             except Exception as error:
-                logger.error("run_failed job=%s", self.declaration.id, exc_info=error)
+                logger.exception("run_failed job=%s", self.declaration.id)
                 fields = {"error": ledger.bounded(describe(error))}
                 status = RunStatus.FAILED
                 self._close(status, fields)
