@@ -47,7 +47,7 @@ class QueueRow(models.Model):
 
     class Meta:
         abstract = True
-        constraints: tuple[models.CheckConstraint, ...] = (
+        constraints: ClassVar[tuple[models.BaseConstraint, ...]] = (
             models.CheckConstraint(
                 name="%(class)s_claim_matches_status",
                 condition=Q(

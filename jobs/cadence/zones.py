@@ -16,7 +16,7 @@ import zoneinfo
 from jobs.errors import CadenceError
 
 
-def load_zone(name: str) -> zoneinfo.ZoneInfo:
+def load_zone(name: object) -> zoneinfo.ZoneInfo:
     """Return the IANA time zone; raise CadenceError with the nearest name if unknown."""
     if not isinstance(name, str) or name not in _zone_names():
         raise CadenceError("time zone", name, _unknown(name))
