@@ -17,7 +17,7 @@ from emails.models import EmailJob
 from emails.reads import DEAD, STATES, EmailDetail, email_item, email_rows, get_email
 from jobs.admin.base import BigTableAdmin
 from jobs.admin.filters import ConditionFilter
-from jobs.admin.markup import cut, link, state_mark, time_tag
+from jobs.markup import cut, link, state_mark, time_tag
 from jobs.admin.verbs import Verb, VerbAdmin, VerbButton
 from jobs.models import AuditLog
 from jobs.reads.audit import list_audit

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from emails.models import EmailStatus, RecipientState
 from emails.reads import DEAD, PARTIAL, RETRYING
-from jobs.admin.markup import State
+from jobs.markup import State
 
 EMAIL_STATES: Mapping[str, State] = {
     EmailStatus.PENDING: State(shape="○", tone="quiet", word="pending"),

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 
 from jobs.admin.base import BigTableAdmin
 from jobs.admin.filters import JobFilter, RunFilter, choices_filter, since
-from jobs.admin.markup import LEVEL_STATES, cut, json_text, link, state_mark, time_tag
+from jobs.markup import LEVEL_STATES, cut, json_text, link, state_mark, time_tag
 from jobs.admin.tables import table_of
 from jobs.models import ActivityLog, JobRun
 from jobs.models.activity import LogLevel, LogSource

@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 
 from jobs.admin.base import BigTableAdmin
 from jobs.admin.filters import since
-from jobs.admin.markup import cut, json_text, time_tag
+from jobs.markup import cut, json_text, time_tag
 from jobs.models import AuditLog
 from jobs.reads.audit import AuditItem, audit_rows, get_audit
 

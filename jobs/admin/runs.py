@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 
 from jobs.admin.base import BigTableAdmin
 from jobs.admin.filters import JobFilter, choices_filter, since
-from jobs.admin.markup import NOTHING, cut, json_text, link, run_state, state_mark, time_tag, took
+from jobs.markup import NOTHING, cut, json_text, link, run_state, state_mark, time_tag, took
 from jobs.admin.tables import table_of
 from jobs.models import ActivityLog, JobRun
 from jobs.models.run import RunStatus, Trigger

@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from jobs.admin.base import ReadOnlyAdmin
-from jobs.admin.markup import NOTHING, state_mark, time_tag, worker_state
+from jobs.markup import NOTHING, state_mark, time_tag, worker_state
 from jobs.models import Worker
 from jobs.reads.workers import WorkerItem, get_worker, worker_item, worker_rows
 

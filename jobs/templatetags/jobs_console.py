@@ -12,7 +12,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
-from jobs.admin.markup import State, state_mark, time_tag, took
+from jobs.markup import State, state_mark, time_tag, took
 
 register = template.Library()
 

@@ -130,7 +130,7 @@ def test_any_search_term_is_an_exact_condition_or_none(term):
 
 
 def test_every_state_of_a_run_and_every_level_has_a_shape_and_a_word():
-    from jobs.admin.markup import LEVEL_STATES, RUN_STATES
+    from jobs.markup import LEVEL_STATES, RUN_STATES
 
     for status in RunStatus:
         assert RUN_STATES[status].shape
