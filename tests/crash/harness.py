@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -66,7 +67,8 @@ class WorkerProcess:
 
     def kill(self) -> None:
         """End it as a power cut does; it is gone when this returns."""
-        self.send(signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            self.send(signal.SIGKILL)
         self.wait()
 
     def stop(self) -> int:
@@ -112,9 +114,7 @@ class Fleet:
         return self
 
     def __exit__(self, *_: object) -> None:
-        for worker in self.started:
-            if worker.code is None:
-                worker.send(signal.SIGKILL)
+        self.kill_all()
         for stream in (self._nursery.stdin, self._nursery.stdout):
             if stream is not None:
                 stream.close()
@@ -135,6 +135,12 @@ class Fleet:
         worker = WorkerProcess(pid=int(self._answer()), log=log)
         self.started.append(worker)
         return worker
+
+    def kill_all(self) -> None:
+        """End what still runs."""
+        for worker in self.started:
+            if worker.code is None:
+                worker.kill()
 
     def _answer(self) -> str:
         assert self._nursery.stdout is not None
@@ -198,7 +204,7 @@ def url_of(entry: Mapping[str, Any]) -> str:
     options = {
         "host": entry["HOST"],
         "port": str(entry["PORT"]),
-        "password": entry["PASSWORD"],
+        "password": entry.get("PASSWORD"),
         **entry.get("OPTIONS", {}),
     }
     given = {name: value for name, value in options.items() if value and isinstance(value, str)}

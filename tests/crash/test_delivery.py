@@ -82,9 +82,14 @@ def test_workers_killed_every_second_lose_nothing_and_double_only_what_was_in_fl
     copies = sink.copies()
     doubled = {message_id for message_id, count in copies.items() if count > 1}
     extra = sum(copies.values()) - len(copies)
-    marked = set(EmailJob.objects.filter(possible_duplicate=True).values_list("message_id", flat=True))
+    marked = set(
+        EmailJob.objects.filter(possible_duplicate=True).values_list("message_id", flat=True)
+    )
     figures(
-        mails=len(committed), kills=kills, copies=extra, marked=len(marked),
+        mails=len(committed),
+        kills=kills,
+        copies=extra,
+        marked=len(marked),
         seconds=round(time.monotonic() - began, 1),
     )
     assert {r for mail in sink.mails() for r in mail["recipients"]} == set(committed)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import signal
 import time
 
@@ -50,9 +49,13 @@ def test_a_row_that_kills_its_worker_is_a_dead_letter_after_its_cap(
     fleet = make_fleet(WORKER_CLAIM_STALE_MS="1000")
 
     keep_running(
-        fleet, job_id, until=lambda: not model.objects.exclude(status="done").exclude(
-            status="failed", next_retry_at=None
-        ).exists(),
+        fleet,
+        job_id,
+        until=lambda: (
+            not model.objects.exclude(status="done")
+            .exclude(status="failed", next_retry_at=None)
+            .exists()
+        ),
     )
 
     killer.refresh_from_db()
@@ -68,7 +71,7 @@ def test_a_row_that_kills_its_worker_is_a_dead_letter_after_its_cap(
         # One that was in work beside the killer at its death, once; the others nothing.
         assert spent + (0 if model is Parcel else row.stale_recoveries) <= 1
         assert row.stale_recoveries <= 1
-        assert handled(model, row) == 1 + row.stale_recoveries
+        assert 1 <= handled(model, row) <= 1 + row.stale_recoveries
 
 
 @pytest.mark.timeout(150)
@@ -87,15 +90,17 @@ def test_a_mail_at_which_the_worker_dies_each_time_is_a_dead_letter_and_the_othe
         nonlocal deaths
         if sink.copies()[killer.message_id] > deaths:
             deaths += 1
-            with contextlib.suppress(ProcessLookupError):
-                worker.send(signal.SIGKILL)
-            worker.wait()
+            worker.kill()
 
     keep_running(
-        fleet, "emails.processor", watch=kill_at_its_dot,
-        until=lambda: not EmailJob.objects.exclude(status="sent").exclude(
-            status="failed", next_retry_at=None
-        ).exists(),
+        fleet,
+        "emails.processor",
+        watch=kill_at_its_dot,
+        until=lambda: (
+            not EmailJob.objects.exclude(status="sent")
+            .exclude(status="failed", next_retry_at=None)
+            .exists()
+        ),
     )
 
     killer.refresh_from_db()

@@ -22,7 +22,9 @@ def test_each_recipient_has_an_outcome_of_its_own_and_a_bad_mail_holds_up_no_oth
     sink = make_sink()
     fleet = make_fleet(EMAIL_DELIVERY_URL=sink.url, EMAIL_CONNECTIONS="1")
     bad = emails.enqueue(message("bad-554@example.com"))
-    mixed = emails.enqueue(message("to@example.com", "refused-550@example.com", "grey-2@example.com"))
+    mixed = emails.enqueue(
+        message("to@example.com", "refused-550@example.com", "grey-2@example.com")
+    )
     nobody = emails.enqueue(message("refused-551@example.com", "refused-550@example.com"))
     dropped = emails.enqueue(message("drop-1@example.com"))
     good = [emails.enqueue(message(f"to+{number}@example.com")) for number in range(5)]
@@ -30,9 +32,13 @@ def test_each_recipient_has_an_outcome_of_its_own_and_a_bad_mail_holds_up_no_oth
 
     wait_until(lambda: EmailJob.objects.filter(status="sent").count() == 6)
     wait_until(lambda: EmailJob.objects.filter(pk=dropped.pk, status="failed").exists())
-    wait_until(lambda: EmailJob.objects.filter(pk__in=[bad.pk, nobody.pk], status="failed").count() == 2)
+    wait_until(
+        lambda: EmailJob.objects.filter(pk__in=[bad.pk, nobody.pk], status="failed").count() == 2
+    )
 
-    arrived = [mail["recipients"] for mail in sink.mails() if mail["message_id"] == mixed.message_id]
+    arrived = [
+        mail["recipients"] for mail in sink.mails() if mail["message_id"] == mixed.message_id
+    ]
     assert arrived == [["to@example.com"], ["grey-2@example.com"]]
     mixed.refresh_from_db()
     assert (mixed.status, mixed.outcome, mixed.attempts) == ("sent", "partial", 2)

@@ -42,7 +42,9 @@ def test_a_stop_releases_what_is_not_begun_finishes_what_is_short_and_takes_back
 
     worker.send(signal.SIGTERM)
     asked = time.monotonic()
-    wait_until(lambda: EmailJob.objects.filter(status="pending").count() == 20, seconds=GRACE_SECONDS)
+    wait_until(
+        lambda: EmailJob.objects.filter(status="pending").count() == 20, seconds=GRACE_SECONDS
+    )
     assert worker.code is None  # released at once, not at the end
     late = emails.enqueue(message("to+late@example.com"))
     code = worker.wait(seconds=GRACE_SECONDS + 20)

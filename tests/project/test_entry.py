@@ -22,7 +22,8 @@ WRONG = [
 def manage(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a command without a database that anybody could reach."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    given = {"DATABASE_URL": NOWHERE, "SECRET_KEY": "only-for-tests", **environment}
+    site = {"SECRET_KEY": "only-for-tests", "EMAIL_DELIVERY_URL": "console:"}
+    given = {"DATABASE_URL": NOWHERE, **site, **environment}
     return subprocess.run(
         [sys.executable, "manage.py", *arguments],
         cwd=ROOT,
