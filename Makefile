@@ -13,15 +13,15 @@ WORKERS ?= 2
 setup: .venv/installed
 
 .venv/installed: requirements.lock
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 …")'
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	touch $@
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 …")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "Installing the pinned dependencies into .venv …"; $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@touch $@
 
 .venv-next/installed: requirements.lock
-	test -x $(NEXT_BIN)/python || $(NEXT) -m venv .venv-next
-	$(NEXT_BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	touch $@
+	@test -x $(NEXT_BIN)/python || $(NEXT) -m venv .venv-next
+	@echo "Installing them into .venv-next for $(NEXT) …"; $(NEXT_BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@touch $@
 
 # The main job and the site, on an embedded PostgreSQL unless DATABASE_URL is set.
 run: setup
