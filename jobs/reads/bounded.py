@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 
 from django.db import OperationalError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -13,38 +14,46 @@ from jobs.reads.errors import SlowReadError
 
 READ_LIMIT_MS = 2000
 
+# The limits of the blocks that are open around this one, by database.
+_limits: ContextVar[Mapping[str, int]] = ContextVar("limits", default={})  # noqa: B039 (never written)
+
 
 @contextlib.contextmanager
 def bounded(*, using: str = "default", milliseconds: int = READ_LIMIT_MS) -> Iterator[None]:
     """
     Limit every statement of the block; raise ``SlowReadError`` for one that needs longer.
 
-    Within another transaction, as under ``ATOMIC_REQUESTS``, only a savepoint is rolled back
-    and the limit of before is put back.
+    For reads only: within another transaction, as under ``ATOMIC_REQUESTS``, the block is a
+    savepoint that is rolled back at its end, which puts the limit of before back.
     """
-    connection = connections[using]
-    nested = connection.in_atomic_block
-    try:
-        with transaction.atomic(using=using):
-            before = _limit(connection, f"{milliseconds}ms")
+    around = _limits.get().get(using)
+    if around is not None and around <= milliseconds:
+        with expendable(using=using):
             yield
-            if nested:
-                _limit(connection, before)
+        return
+    token = _limits.set({**_limits.get(), using: milliseconds})
+    try:
+        with _passing(using):
+            _limit(connections[using], milliseconds)
+            yield
     except OperationalError as error:
         if is_timeout(error):
             raise SlowReadError(milliseconds) from error
         raise
+    finally:
+        _limits.reset(token)
 
 
 @contextlib.contextmanager
 def expendable(*, using: str = "default") -> Iterator[None]:
     """Within ``bounded``: let a part fail at the limit alone, and the rest go on."""
+    savepoint = transaction.savepoint(using=using)
     try:
-        with transaction.atomic(using=using):
-            yield
-    except OperationalError as error:
-        if is_timeout(error):
-            raise SlowReadError(READ_LIMIT_MS) from error
+        yield
+    except BaseException as error:
+        transaction.savepoint_rollback(savepoint, using=using)
+        if isinstance(error, OperationalError) and is_timeout(error):
+            raise SlowReadError(_limits.get().get(using, READ_LIMIT_MS)) from error
         raise
 
 
@@ -53,13 +62,20 @@ def is_timeout(error: OperationalError) -> bool:
     return isinstance(error.__cause__, QueryCanceled)
 
 
-def _limit(connection: BaseDatabaseWrapper, value: str) -> str:
+@contextlib.contextmanager
+def _passing(using: str) -> Iterator[None]:
+    """Open a transaction, or within one a savepoint that leaves nothing behind."""
+    if not connections[using].in_atomic_block:
+        with transaction.atomic(using=using):
+            yield
+        return
+    savepoint = transaction.savepoint(using=using)
+    try:
+        yield
+    finally:
+        transaction.savepoint_rollback(savepoint, using=using)
+
+
+def _limit(connection: BaseDatabaseWrapper, milliseconds: int) -> None:
     with connection.cursor() as cursor:
-        # The target list is evaluated from left to right: first what it was.
-        cursor.execute(
-            "SELECT current_setting('statement_timeout'), "
-            "set_config('statement_timeout', %s, true)",
-            [value],
-        )
-        row = cursor.fetchone()
-    return str(row[0])
+        cursor.execute("SELECT set_config('statement_timeout', %s, true)", [f"{milliseconds}ms"])

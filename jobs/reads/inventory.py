@@ -9,16 +9,18 @@ and what needs longer costs a cell and not the page.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import QuerySet
 from django.urls import NoReverseMatch, reverse
 
 from jobs.alerts.facts import JobFacts, WorkerFacts
 from jobs.alerts.rules import alive_since
 from jobs.alerts.snapshot import WORKERS_READ, job_facts
 from jobs.alerts.windows import next_window
+from jobs.clock import Now
 from jobs.declarations import JobDeclaration, registry
 from jobs.errors import EngineroomError
 from jobs.models import JobState, Worker
@@ -27,6 +29,7 @@ from jobs.reads.job_health import JobHealth, job_health, not_declared
 from jobs.reads.job_history import (
     HISTORY_LIMIT_MS,
     NOT_RUN,
+    STRIP_RUNS,
     History,
     StripRun,
     read_durations,
@@ -74,6 +77,7 @@ class JobDetail(JobItem):
 
     p50_seconds: float | None
     p95_seconds: float | None
+    longest_seconds: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,52 +86,65 @@ class Inventory:
 
     items: tuple[JobItem, ...]
     history_slow: bool
+    worker_alive: bool
     next_before_id: None = None  # there is only one page
 
 
 def list_jobs(*, limit_ms: int = HISTORY_LIMIT_MS) -> Inventory:
     """Return every declared job and every job that only the database knows."""
-    states = {state.job_id: state for state in JobState.objects.all()}
+    states = {state.job_id: state for state in _state_rows()}
+    moment = _moment(states.values())
     ids = sorted({*states, *(job.id for job in registry)})
     history = read_history(ids, limit_ms=limit_ms)
-    items = _items(ids, states, history)
-    return Inventory(items=tuple(JobItem(**item) for item in items), history_slow=history.is_slow)
-
-
-def get_job(job_id: str, *, limit_ms: int = HISTORY_LIMIT_MS) -> JobDetail | None:
-    """Return one job; None when neither the code nor the database knows the id."""
-    states = JobState.objects.in_bulk([job_id])
-    if not states and registry.find(job_id) is None:
-        return None
-    history = read_history([job_id], limit_ms=limit_ms)
-    (item,) = _items([job_id], states, history)
-    durations = {} if history.is_slow else read_durations(job_id, limit_ms=limit_ms)
-    return JobDetail(
-        **item,
-        p50_seconds=durations.get("p50_seconds"),
-        p95_seconds=durations.get("p95_seconds"),
+    return Inventory(
+        items=tuple(JobItem(**_item(job_id, states, history, moment)) for job_id in ids),
+        history_slow=history.is_slow,
+        worker_alive=moment.alive_since is not None,
     )
 
 
-def _items(
-    ids: Iterable[str], states: dict[str, JobState], history: History
-) -> list[dict[str, Any]]:
-    now = database_now()
-    since = alive_since(_workers(), now=now)
-    return [
-        _item(job_id, states.get(job_id), history, now=now, alive_since=since) for job_id in ids
-    ]
+def get_job(
+    job_id: str, *, runs: int = STRIP_RUNS, limit_ms: int = HISTORY_LIMIT_MS
+) -> JobDetail | None:
+    """
+    Return one job with its last runs; None when neither code nor database knows the id.
+    """
+    states = {state.job_id: state for state in _state_rows().filter(pk=job_id)}
+    if not states and registry.find(job_id) is None:
+        return None
+    moment = _moment(states.values())
+    history = read_history([job_id], runs=runs, limit_ms=limit_ms)
+    durations = {} if history.is_slow else read_durations(job_id, now=moment.now, limit_ms=limit_ms)
+    return JobDetail(
+        **_item(job_id, states, history, moment),
+        p50_seconds=durations.get("p50_seconds"),
+        p95_seconds=durations.get("p95_seconds"),
+        longest_seconds=durations.get("longest_seconds"),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Moment:
+    now: dt.datetime  # by the database's clock
+    alive_since: dt.datetime | None  # None: no worker is alive
+
+
+def _state_rows() -> QuerySet[JobState]:
+    return JobState.objects.annotate(read_at=Now())
+
+
+def _moment(states: Iterable[Any]) -> _Moment:
+    # The clock comes with the rows; only a database without any is asked for it alone.
+    first = next(iter(states), None)
+    now = database_now() if first is None else first.read_at
+    return _Moment(now=now, alive_since=alive_since(_workers(), now=now))
 
 
 def _item(
-    job_id: str,
-    state: JobState | None,
-    history: History,
-    *,
-    now: dt.datetime,
-    alive_since: dt.datetime | None,
+    job_id: str, states: Mapping[str, JobState], history: History, moment: _Moment
 ) -> dict[str, Any]:
-    job = registry.find(job_id)
+    job, state = registry.find(job_id), states.get(job_id)
+    now, alive_since = moment.now, moment.alive_since
     facts = job_facts(job, state, history.scheduled) if job else None
     health = (
         job_health(facts, now=now, alive_since=alive_since, history_known=not history.is_slow)

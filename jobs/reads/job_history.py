@@ -15,7 +15,6 @@ from jobs.models.run import RunStatus, Trigger
 from jobs.reads.bounded import bounded
 from jobs.reads.errors import SlowReadError
 from jobs.reads.links import admin_url
-from jobs.schedule import database_now
 
 HISTORY_LIMIT_MS = 1000
 STRIP_RUNS = 20
@@ -55,14 +54,16 @@ class History:
         return self.last_runs is None
 
 
-def read_history(ids: list[str], *, limit_ms: int = HISTORY_LIMIT_MS) -> History:
-    """Return the last runs of these jobs; a slow history when it takes longer."""
+def read_history(
+    ids: list[str], *, runs: int = STRIP_RUNS, limit_ms: int = HISTORY_LIMIT_MS
+) -> History:
+    """Return so many last runs of each job; a slow history when it takes longer."""
     try:
         with bounded(milliseconds=limit_ms):
             scheduled = fetch(
                 "scheduled_runs", {"job_ids": ids, "ended": RUNS_READ, "slots": SLOTS_READ}
             )
-            rows = fetch("last_runs", {"job_ids": ids, "limit": STRIP_RUNS})
+            rows = fetch("last_runs", {"job_ids": ids, "limit": runs})
     except SlowReadError:
         return History()
     strips: dict[str, list[StripRun]] = defaultdict(list)
@@ -73,9 +74,11 @@ def read_history(ids: list[str], *, limit_ms: int = HISTORY_LIMIT_MS) -> History
     )
 
 
-def read_durations(job_id: str, *, limit_ms: int = HISTORY_LIMIT_MS) -> dict[str, float | None]:
-    """Return ``p50_seconds`` and ``p95_seconds`` of a job's runs; nothing when it is slow."""
-    since = database_now() - DURATION_DAYS
+def read_durations(
+    job_id: str, *, now: dt.datetime, limit_ms: int = HISTORY_LIMIT_MS
+) -> dict[str, float | None]:
+    """Return ``p50_seconds``, ``p95_seconds`` and ``longest_seconds``; nothing when it is slow."""
+    since = now - DURATION_DAYS
     try:
         with bounded(milliseconds=limit_ms):
             (row,) = fetch(

@@ -1,8 +1,9 @@
--- How long a job's runs took: median and 95th percentile of its newest runs within the days.
+-- How long a job's runs took: median, 95th percentile and longest of its newest runs within the days.
 -- A row that short passes were folded into has no duration of its own.
 SELECT
   percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds) AS p50_seconds,
-  percentile_cont(0.95) WITHIN GROUP (ORDER BY seconds) AS p95_seconds
+  percentile_cont(0.95) WITHIN GROUP (ORDER BY seconds) AS p95_seconds,
+  max(seconds) AS longest_seconds
 FROM (
   SELECT extract(epoch FROM finished_at - started_at)::double precision AS seconds
   FROM (
