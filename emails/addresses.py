@@ -12,6 +12,7 @@ import base64
 import email.errors
 import email.header
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -61,8 +62,8 @@ class Mailbox:
 
     @property
     def normalised(self) -> str:
-        """The form under which an address is suppressed: lower case, ASCII domain."""
-        return self.envelope.lower()
+        """The form under which an address is suppressed: lower case, ASCII domain, NFC."""
+        return suppression_key(self.envelope)
 
     @property
     def readable(self) -> str:
@@ -126,6 +127,11 @@ def is_empty_group(text: str) -> bool:
 def normalise(address: str) -> str:
     """Return the form under which an address is suppressed. Raises InvalidAddress."""
     return parse_mailbox(address, header="address").normalised
+
+
+def suppression_key(envelope: str) -> str:
+    """Return the suppressed form of an address as it stands in an envelope."""
+    return unicodedata.normalize("NFC", envelope).lower()
 
 
 def check_characters(value: str, *, header: str) -> None:

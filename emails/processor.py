@@ -8,16 +8,25 @@ dot, so that a crash there leaves a row that says ``possible_duplicate``.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
-from typing import cast
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from django.db import DatabaseError, InterfaceError
 
 from emails import conf
+from emails.channel import Channel
+from emails.claiming import MailPass
 from emails.delivery import Transport, open_transport, parse_delivery_url
-from emails.envelopes import DeliveryResult, Envelope
+from emails.envelopes import ChannelError, DeliveryResult, Envelope
 from emails.models import EmailBody, EmailJob
 from emails.policy import email_policy, in_doubt
-from emails.recipients import Settlement, Verdict, pending_addresses, settle
+from emails.recipients import ITS_OWN, Settlement, Verdict, pending_addresses, settle
+from emails.replies import BEFORE_MAIL, Outcome, Stage
+from emails.screening import Screen, Screened
+from emails.throttles import Throttles
 from jobs import backoff
 from jobs.claims import Claim
 from jobs.clock import ClockTime
@@ -26,11 +35,11 @@ from jobs.context import RunContext
 from jobs.errors import LostClaimError
 from jobs.outage import is_outage
 from jobs.queues import QueueRow
-from jobs.workers.queue_pass import QueuePass, queue_threads
 
 logger = logging.getLogger(__name__)
 # The server may still be working on a mail whose answer did not come.
 UNCERTAIN_DELAY_MS = 120_000
+AT_ONCE = 0
 
 
 def process(context: RunContext) -> None:
@@ -39,8 +48,10 @@ def process(context: RunContext) -> None:
     if not url:
         return
     policy = email_policy()
-    work = MailWork(context, transports.of(url, connections=policy.handlers))
-    QueuePass(context, policy, work, queue_threads.of(policy)).run()
+    transport = transports.of(url, connections=policy.handlers)
+    work = MailWork(context, transport, Channel(parse_delivery_url(url)))
+    MailPass(context, policy, work).run()
+    transport.close_idle()
 
 
 class Transports:
@@ -77,15 +88,22 @@ transports = Transports()
 class MailWork:
     """What is done with one claimed mail."""
 
-    def __init__(self, context: RunContext, transport: Transport) -> None:
+    def __init__(self, context: RunContext, transport: Transport, channel: Channel) -> None:
         self.context = context
+        self.channel = channel
+        self.throttles = Throttles()
+        self.screen = Screen(self.throttles)
+        self.probe: int | None = None  # the mail with which a paused channel is tried
         self._transport = transport
         self._sending: set[int] = set()
 
     def work(self, claim: Claim, row: QueueRow) -> None:
         mail = cast("EmailJob", row)
         try:
-            self._attempt(claim, mail)
+            if self.channel.is_paused and self.probe != mail.pk:
+                self.context.tally(released=claim.release(mail))
+            else:
+                self._attempt(claim, mail)
         except LostClaimError:
             self.context.tally(lost=1)
         except Exception as error:
@@ -98,6 +116,8 @@ class MailWork:
                 claim.forget(mail)
         finally:
             self._sending.discard(mail.pk)
+            if self.probe == mail.pk:
+                self._leave_probe()
 
     def interrupt(self, claim: Claim, row: QueueRow) -> None:
         delay_ms = UNCERTAIN_DELAY_MS if row.pk in self._sending else None
@@ -110,20 +130,35 @@ class MailWork:
             claim.complete(mail, status="cancelled", outcome="expired")
             self.context.tally(expired=1)
             return
+        screened = self.screen.of(mail)
+        if screened.is_suppressed:
+            self._suppress(claim, mail, screened)
+            return
+        if not screened.to_try:
+            nothing = DeliveryResult(recipients=())
+            settlement = self._settled(mail, screened.recipients, nothing, screened)
+            self._write(claim, mail, settlement, delay_ms=int(screened.held_seconds * 1000) or None)
+            return
         claim.begin(mail)
         body = EmailBody.objects.filter(pk=mail.pk).values_list("raw", flat=True).first()
         if body is None:
             claim.bury(mail, "The body of this mail has been removed; it cannot be sent.")
             self.context.tally(dead=1)
             return
-        settlement = self._deliver(claim, mail, bytes(body))
-        self._write(claim, mail, settlement)
+        settlement, delay_ms = self._deliver(claim, mail, bytes(body), screened)
+        self._write(claim, mail, settlement, delay_ms=delay_ms)
 
-    def _deliver(self, claim: Claim, mail: EmailJob, raw: bytes) -> Settlement:
-        """Send to the pending recipients, in as many transactions as the server wants."""
-        recipients = mail.recipients
+    def _deliver(
+        self, claim: Claim, mail: EmailJob, raw: bytes, screened: Screened
+    ) -> tuple[Settlement, int | None]:
+        """
+        Send to the recipients to be tried, in as many transactions as the server wants.
+
+        Returns what came of it, and for how long the mail waits where that is known.
+        """
+        recipients, held = screened.recipients, screened.held
         while True:
-            addresses = pending_addresses(recipients)
+            addresses = tuple(each for each in pending_addresses(recipients) if each not in held)
             result = self._transact(
                 claim,
                 mail,
@@ -131,16 +166,82 @@ class MailWork:
                     mail_from=mail.mail_from, recipients=addresses, raw=raw, name=str(mail.pk)
                 ),
             )
-            settlement = settle(
-                recipients, result, attempts=mail.attempts, max_attempts=mail.max_attempts
-            )
-            progressed = len(pending_addresses(settlement.recipients)) < len(addresses)
-            if not (result.rest_at_once and progressed) or self.context.stop.is_over:
-                return settlement
+            delay_ms = self._learn(mail, result)
+            settlement = self._settled(mail, recipients, result, screened)
+            throttled = result.addresses(Outcome.THROTTLED_DOMAIN)
+            held |= frozenset(throttled)
+            left = frozenset(pending_addresses(settlement.recipients)) - held
+            # A server that throttles a domain with 421 hangs up on the other recipients, too.
+            hung_up = bool(throttled and result.addresses(Outcome.LOST))
+            goes_on = (result.rest_at_once and not left.issuperset(addresses)) or hung_up
+            if not (left and goes_on) or self.context.stop.is_over:
+                return settlement, delay_ms
             recipients = settlement.recipients
             # What was accepted is committed before the next transaction begins.
             claim.note(mail, recipients=recipients, sending_since=None)
             self._sending.discard(mail.pk)
+
+    def _learn(self, mail: EmailJob, result: DeliveryResult) -> int | None:
+        """Note what an answer says of the channel and of domains; return how long to wait."""
+        if result.channel_error is not None:
+            delay_ms = self._fail_channel(mail, result.channel_error)
+            if result.channel_error.stage in BEFORE_MAIL:
+                return AT_ONCE  # nothing is claimed before the channel is tried again
+            # What may be this mail's own fault lets others go first.
+            is_its_own = result.channel_error.stage in ITS_OWN
+            return max(delay_ms, _first_delay_ms()) if is_its_own else delay_ms
+        if self.probe == mail.pk:
+            if any(each.reply or each.outcome is Outcome.ACCEPTED for each in result.recipients):
+                self._resume_channel()
+            else:
+                detail = result.first_problem.text if result.first_problem else "no reply"
+                self._fail_channel(mail, ChannelError(stage=Stage.MAIL, detail=detail))
+        domains = {item["address"]: item["domain"] for item in mail.recipients}
+        self.throttles.accept(domains[address] for address in result.accepted)
+        waits = [
+            self.throttles.hold(domains[each.address], each.reply)
+            for each in result.recipients
+            if each.outcome is Outcome.THROTTLED_DOMAIN
+        ]
+        return int(min(waits) * 1000) if waits else None
+
+    def _fail_channel(self, mail: EmailJob, error: ChannelError) -> int:
+        if self.probe == mail.pk:
+            self.probe = None
+        return self.channel.fail(error)
+
+    def _resume_channel(self) -> None:
+        self.probe = None
+        if self.channel.work():
+            self.context.woken.set()
+
+    def _leave_probe(self) -> None:
+        """Give the probe back that came to nothing, such as with a mail that had expired."""
+        self.probe = None
+        with contextlib.suppress(DatabaseError, InterfaceError):
+            self.channel.leave()
+        self.context.woken.set()
+
+    def _suppress(self, claim: Claim, mail: EmailJob, screened: Screened) -> None:
+        changed = claim.complete(
+            mail, status="cancelled", outcome="suppressed", recipients=screened.recipients
+        )
+        self._count(changed, suppressed=1)
+
+    def _settled(
+        self,
+        mail: EmailJob,
+        recipients: Sequence[Mapping[str, Any]],
+        result: DeliveryResult,
+        screened: Screened,
+    ) -> Settlement:
+        return settle(
+            recipients,
+            result,
+            attempts=mail.attempts,
+            max_attempts=mail.max_attempts,
+            is_patient=screened.is_patient,
+        )
 
     def _transact(self, claim: Claim, mail: EmailJob, envelope: Envelope) -> DeliveryResult:
         def before_dot() -> None:
@@ -149,8 +250,13 @@ class MailWork:
 
         return self._transport.deliver(envelope, before_dot=before_dot)
 
-    def _write(self, claim: Claim, mail: EmailJob, settlement: Settlement) -> None:
-        fields = {"recipients": settlement.recipients, "last_code": settlement.code}
+    def _write(
+        self, claim: Claim, mail: EmailJob, settlement: Settlement, *, delay_ms: int | None
+    ) -> None:
+        fields: dict[str, Any] = {"recipients": settlement.recipients}
+        if settlement.code is not None:
+            fields["last_code"] = settlement.code
+        problem = settlement.problem or mail.last_error
         if settlement.uncertain:
             fields["possible_duplicate"] = True
         match settlement.verdict:
@@ -164,25 +270,27 @@ class MailWork:
                 )
                 self._count(changed, sent=1)
             case Verdict.DEAD:
-                changed = claim.bury(mail, settlement.problem, attempts=mail.attempts + 1, **fields)
+                changed = claim.bury(mail, problem, attempts=mail.attempts + 1, **fields)
                 self._count(changed, dead=1)
             case Verdict.RETRY:
-                changed = claim.retry(
-                    mail, settlement.problem, delay_ms=_delay_ms(mail, settlement), **fields
-                )
+                changed = claim.retry(mail, problem, delay_ms=_delay_ms(mail, settlement), **fields)
                 self._count(changed, failed=1)
             case Verdict.GIVE_BACK:
                 changed = claim.release(
                     mail,
-                    delay_ms=backoff.delay_ms(1, RETRY_BACKOFF_MS.get()),
-                    last_error=settlement.problem,
+                    delay_ms=_first_delay_ms() if delay_ms is None else delay_ms or None,
+                    last_error=problem,
                     **fields,
                 )
-                logger.warning("mail_given_back id=%s reason=%s", mail.pk, settlement.problem)
+                logger.debug("mail_given_back id=%s reason=%s", mail.pk, problem)
                 self._count(changed, given_back=1)
 
     def _count(self, changed: int, **counts: int) -> None:
         self.context.tally(**(counts if changed else {"lost": 1}))
+
+
+def _first_delay_ms() -> int:
+    return backoff.delay_ms(1, RETRY_BACKOFF_MS.get())
 
 
 def _delay_ms(mail: EmailJob, settlement: Settlement) -> int:

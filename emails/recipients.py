@@ -10,9 +10,11 @@ from typing import Any
 from django.utils import timezone
 
 from emails.envelopes import DeliveryResult, RecipientResult
-from emails.replies import Outcome
+from emails.replies import Outcome, Stage
 
 Recipients = Sequence[Mapping[str, Any]]
+# A channel that fails here every time may do so because of this very mail.
+ITS_OWN = frozenset([Stage.RCPT, Stage.DATA, Stage.DOT])
 
 
 class Verdict(enum.Enum):
@@ -42,37 +44,75 @@ def pending_addresses(recipients: Recipients) -> tuple[str, ...]:
 
 
 def settle(
-    recipients: Recipients, result: DeliveryResult, *, attempts: int, max_attempts: int
+    recipients: Recipients,
+    result: DeliveryResult,
+    *,
+    attempts: int,
+    max_attempts: int,
+    is_patient: bool = True,
 ) -> Settlement:
     """
     Return what becomes of a mail after an attempt.
 
-    ``attempts`` are those counted before it. At the last one, recipients still pending are
-    given up if others were accepted, so that the mail is ``sent`` with the outcome
-    ``partial``; if none was, it is a dead letter by the cap.
+    ``attempts`` are those counted before it. At the last one, recipients that used it up are
+    given up if others were accepted or still wait, so that the mail is ``sent`` with the
+    outcome ``partial``; if there are none, it is a dead letter by the cap. Recipients that
+    only wait, for their domain or the channel, cost no attempt while ``is_patient``.
     """
     by_address = {item.address: item for item in result.recipients}
     updated = [_updated(item, by_address.get(item["address"])) for item in recipients]
-    counts = result.counts_an_attempt
-    is_last = counts and attempts + 1 >= max_attempts
-    if is_last and any(item["state"] == "accepted" for item in updated):
-        updated = [_given_up(item, max_attempts) for item in updated]
+    costly = {
+        item["address"]
+        for item in updated
+        if item["state"] == "pending"
+        and _costs(by_address.get(item["address"]), result, is_patient=is_patient)
+    }
+    counts = bool(costly)
+    others = any(
+        item["state"] == "accepted"
+        or (item["state"] == "pending" and item["address"] not in costly)
+        for item in updated
+    )
+    if counts and others and attempts + 1 >= max_attempts:
+        updated = [
+            _given_up(item, max_attempts) if item["address"] in costly else item for item in updated
+        ]
+        counts = False
     problem = result.first_problem
     return Settlement(
-        verdict=_verdict(updated, counts=counts),
+        verdict=verdict_of(updated, counts=counts),
         recipients=updated,
-        outcome="partial" if any(item["state"] == "refused" for item in updated) else "",
+        outcome=outcome_of(updated),
         problem=f"{problem.address}: {problem.text}" if problem else "",
         code=problem.reply.code if problem and problem.reply else _accepted_code(result),
         uncertain=result.uncertain,
     )
 
 
-def _verdict(recipients: Recipients, *, counts: bool) -> Verdict:
+def outcome_of(recipients: Recipients) -> str:
+    """Return the outcome of a mail that was sent to somebody: did all get it?"""
+    left_out = any(item["state"] in ("refused", "suppressed") for item in recipients)
+    return "partial" if left_out else ""
+
+
+def verdict_of(recipients: Recipients, *, counts: bool) -> Verdict:
+    """Return what the recipients' states make of a mail; ``counts``: an attempt was used up."""
     states = {item["state"] for item in recipients}
     if "pending" in states:
         return Verdict.RETRY if counts else Verdict.GIVE_BACK
     return Verdict.SENT if "accepted" in states else Verdict.DEAD
+
+
+def _costs(result: RecipientResult | None, whole: DeliveryResult, *, is_patient: bool) -> bool:
+    """Say whether a recipient that is still pending has used up an attempt."""
+    if result is not None and result.outcome.counts_an_attempt:
+        return True
+    if is_patient:
+        return False
+    if result is None or result.outcome is Outcome.THROTTLED_DOMAIN:
+        return True  # its domain waits, tried or not
+    error = whole.channel_error
+    return result.outcome is Outcome.CHANNEL and error is not None and error.stage in ITS_OWN
 
 
 def _updated(item: Mapping[str, Any], result: RecipientResult | None) -> dict[str, Any]:
@@ -94,8 +134,6 @@ def _updated(item: Mapping[str, Any], result: RecipientResult | None) -> dict[st
 
 
 def _given_up(item: Mapping[str, Any], max_attempts: int) -> dict[str, Any]:
-    if item["state"] != "pending":
-        return dict(item)
     text = f"given up after {max_attempts} attempts: {item.get('text', '')}"
     return dict(item) | {"state": "refused", "text": text}
 

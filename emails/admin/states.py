@@ -21,4 +21,5 @@ RECIPIENT_STATES: Mapping[str, State] = {
     RecipientState.PENDING: State(shape="○", tone="quiet", word="pending"),
     RecipientState.ACCEPTED: State(shape="●", tone="good", word="accepted"),
     RecipientState.REFUSED: State(shape="■", tone="bad", word="refused"),
+    RecipientState.SUPPRESSED: State(shape="—", tone="quiet", word="suppressed"),
 }

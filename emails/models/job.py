@@ -6,6 +6,8 @@ from typing import ClassVar
 
 from django.db import models
 from django.db.models import Q
+from django.db.models.fields.json import KeyTextTransform, KeyTransform
+from django.db.models.functions import Lower
 
 from jobs.queues import QueueRow, queue_indexes
 
@@ -24,7 +26,7 @@ class EmailOutcome(models.TextChoices):
     """What the status does not say."""
 
     NONE = "", "—"
-    PARTIAL = "partial", "partial"  # some recipients were refused
+    PARTIAL = "partial", "partial"  # some recipients were refused or suppressed
     EXPIRED = "expired", "expired"
     SUPPRESSED = "suppressed", "suppressed"
 
@@ -35,6 +37,12 @@ class RecipientState(models.TextChoices):
     PENDING = "pending", "pending"
     ACCEPTED = "accepted", "accepted"  # never gets a second RCPT
     REFUSED = "refused", "refused"  # for good
+    SUPPRESSED = "suppressed", "suppressed"  # not tried: on the suppression list
+
+
+def first_address() -> Lower:
+    """Return the first recipient in lower case, as the index of waiting list mail has it."""
+    return Lower(KeyTextTransform("address", KeyTransform("0", "recipients")))
 
 
 class EmailJob(QueueRow):
@@ -64,6 +72,9 @@ class EmailJob(QueueRow):
     to_display = models.TextField("to", blank=True, db_default="")
     size = models.IntegerField("size in bytes")
     kind = models.CharField(max_length=100, blank=True, db_default="")
+    # List mail has a List-Unsubscribe header; the name is that of the list, where it is known.
+    is_list_mail = models.BooleanField(db_default=False)
+    list_name = models.CharField("list", max_length=100, blank=True, db_default="")
     user_id = models.CharField(max_length=200, blank=True, db_default="")
     priority = models.SmallIntegerField(db_default=0)
     expires_at = models.DateTimeField(null=True, blank=True)
@@ -76,6 +87,7 @@ class EmailJob(QueueRow):
         permissions = (
             ("retry_emailjob", "Can retry mail"),
             ("cancel_emailjob", "Can cancel mail"),
+            ("resend_emailjob", "Can resend copies of mail"),
         )
         constraints = (
             *QueueRow.Meta.constraints,
@@ -107,6 +119,12 @@ class EmailJob(QueueRow):
             ),
             models.Index(
                 fields=("-id",), name="email_jobs_cancelled", condition=Q(status="cancelled")
+            ),
+            # An unsubscription looks for what still waits for that address.
+            models.Index(
+                first_address(),
+                name="email_jobs_list_waiting",
+                condition=Q(is_list_mail=True, status__in=("pending", "failed")),
             ),
             # Erasure of a user's mail; a look-up by Message-ID; pruning by age.
             models.Index(fields=("user_id",), name="email_jobs_by_user", condition=~Q(user_id="")),

@@ -16,10 +16,13 @@ SET status = 'pending',
     interruptions = 0,
     outcome = '',
     next_retry_at = NULL,
-    -- Somebody still waits for it: those refused for good stay refused. All were refused: the
-    -- operator asks to try them again, their last answers are kept.
+    -- Somebody still waits for it: those refused for good stay refused. Nobody does: the
+    -- operator asks to try them again, their last answers are kept. Who is suppressed still
+    -- will be left out again when it is sent.
     recipients = CASE
-        WHEN jsonb_path_exists(mail.recipients, '$[*] ? (@.state != "refused")')
+        WHEN jsonb_path_exists(
+            mail.recipients, '$[*] ? (@.state == "pending" || @.state == "accepted")'
+        )
         THEN mail.recipients
         ELSE (
             SELECT jsonb_agg(entry || '{"state": "pending"}' ORDER BY place)

@@ -78,6 +78,8 @@ class QueuePass:
             self.context.tally(dead=len(dead))
         while not self.context.should_stop():
             self._refill()
+            if self.is_held:
+                self._release_unstarted()
             self._dispatch()
             if not self._in_flight and not self._unstarted and not self._may_have_more:
                 return
@@ -85,13 +87,22 @@ class QueuePass:
             self.context.checkpoint()
         self._stop()
 
+    def claim(self, *, limit: int) -> Claim | None:
+        """Claim up to so many rows. Overridden by a queue that must hold back at times."""
+        return claim_rows(self.policy, limit=limit)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether rows that were claimed and not begun are to be given back at once."""
+        return False
+
     def _refill(self) -> None:
         if self.context.woken.is_set():
             self.context.woken.clear()
             self._may_have_more = True
         room = self._room()
         while self._may_have_more and room > 0 and not self.context.should_stop():
-            claim = claim_rows(self.policy, limit=room)
+            claim = self.claim(limit=room)
             if claim is None:
                 self._may_have_more = False
                 return
