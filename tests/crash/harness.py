@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import quote, urlencode
 
 from tests.conftest import wait_until
@@ -100,7 +100,7 @@ class Fleet:
         self.started: list[WorkerProcess] = []
         self._errors = (directory / "nursery.log").open("wb")
 
-    def __enter__(self) -> Fleet:
+    def __enter__(self) -> Self:
         self._nursery = subprocess.Popen(
             [sys.executable, "-m", "tests.crash.nursery"],
             cwd=ROOT,
@@ -156,7 +156,7 @@ class Sink:
     port: int = 0
     _process: Any = field(default=None, repr=False)
 
-    def __enter__(self) -> Sink:
+    def __enter__(self) -> Self:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.crash.smtp_sink", str(self.log), *self.options],
             cwd=ROOT,

@@ -29,7 +29,7 @@ def main() -> int:
     import jobs.management.commands.runworkers  # noqa: F401
 
     children: dict[int, Path] = {}
-    print("ready", flush=True)  # noqa: T201
+    print("ready", flush=True)
     while True:
         reap(children)
         if not select.select([sys.stdin], [], [], LOOK_SECONDS)[0]:
@@ -43,7 +43,7 @@ def main() -> int:
         if pid == 0:
             return become_worker(request["arguments"], log)
         children[pid] = log
-        print(pid, flush=True)  # noqa: T201
+        print(pid, flush=True)
     for pid in children:
         os.kill(pid, signal.SIGKILL)
     return 0

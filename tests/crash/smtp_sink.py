@@ -114,7 +114,7 @@ async def serve(log: Path, *, seconds: float) -> None:
     """Listen on any free port until killed."""
     server = Server(log, seconds=seconds)
     listening = await asyncio.start_server(server.talk, "127.0.0.1", 0, limit=LIMIT)
-    print(listening.sockets[0].getsockname()[1], flush=True)  # noqa: T201
+    print(listening.sockets[0].getsockname()[1], flush=True)
     await listening.serve_forever()
 
 

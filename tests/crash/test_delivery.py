@@ -29,7 +29,7 @@ def send_all(count, *, together=8):
                 for address in addresses:
                     send_mail("An order", f"For {address}.", "shop@example.com", [address])
                 if number % 5 == 4:
-                    raise RollBackError
+                    raise RollBackError  # noqa: TRY301
         except RollBackError:
             continue
         committed += addresses

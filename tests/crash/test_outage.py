@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import psycopg
 import pytest
 
 from project.postgres import pidfile

@@ -17,7 +17,7 @@ def captured() -> Iterator[list[str]]:
     """Collect the claims and fenced writes that are sent inside, values filled in."""
     found: list[str] = []
 
-    def keep(execute: Any, text: Any, parameters: Any, many: bool, context: Any) -> Any:
+    def keep(execute: Any, text: Any, parameters: Any, many: Any, context: Any) -> Any:
         result = execute(text, parameters, many, context)
         complete = _filled(str(text), parameters)
         found.extend(

@@ -65,7 +65,7 @@ def insert(model, count, **expressions):
 
 @pytest.fixture(params=POLICIES)
 def policy(request, transactional_db):
-    """Give the policy of a queue that has finished a hundred thousand rows and has some of each kind."""
+    """Give a queue that has finished a hundred thousand rows and has some of each kind."""
     policy = POLICIES[request.param]()
     model = policy.model
     insert(model, FINISHED, status=f"'{policy.done_status}'")
