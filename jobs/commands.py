@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import InterfaceError, OperationalError
 
+from jobs import conf
 from jobs.errors import EngineroomError, MissingSettingError, SettingError, UnknownJobError
 from jobs.failure import headline
 from jobs.outage import is_outage
@@ -22,6 +23,8 @@ class EngineCommand(BaseCommand):
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         try:
+            for setting in conf.SETTINGS:
+                setting.get()
             return super().execute(*args, **options)
         except (SettingError, MissingSettingError, UnknownJobError) as error:
             raise CommandError(str(error), returncode=EXIT_USAGE) from error

@@ -100,12 +100,17 @@ class LeasedQueueRow(QueueRow):
 
 
 def queue_indexes(
-    prefix: str, *, order: Sequence[str] = ("id",), leased: bool = False
+    prefix: str,
+    *,
+    order: Sequence[str] = ("id",),
+    leased: bool = False,
+    dead_status: str | None = "failed",
 ) -> list[Any]:
     """
     Return the partial indexes that the claim's arms read, in claim order.
 
     ``prefix`` begins the indexes' names; ``order`` is the order of pending rows.
+    ``dead_status`` is the status of dead letters; None if another index finds them.
     """
     expiry = "lease_expires_at" if leased else "claimed_at"
     return [
@@ -122,7 +127,15 @@ def queue_indexes(
         models.Index(
             fields=[expiry, "id"], name=f"{prefix}_claimed", condition=Q(status="processing")
         ),
+        *_dead_index(prefix, dead_status),
     ]
+
+
+def _dead_index(prefix: str, dead_status: str | None) -> list[models.Index]:
+    if dead_status is None:
+        return []
+    condition = Q(status=dead_status, next_retry_at__isnull=True)
+    return [models.Index(fields=["-id"], name=f"{prefix}_dead", condition=condition)]
 
 
 def _index_terms(order: Sequence[str]) -> list[Any]:

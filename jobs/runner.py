@@ -66,14 +66,14 @@ class PassRunner:
         with running(context):
             try:
                 self.declaration.run_once(context)
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 if is_outage(error):
                     self._abandon()
                     raise
                 self._fail(context, error)
                 return True
         found = bool(+context.counts)
-        self._ticks.tick(idle=not found)
+        self._tick(context, idle=not found)
         if self._open is not None:
             self._close(context)
         elif found:
@@ -81,6 +81,11 @@ class PassRunner:
         elif context.lines:
             write_lines(context.take_lines(), job_id=self.declaration.id)
         return found
+
+    def _tick(self, context: RunContext, *, idle: bool) -> None:
+        """Note a pass, unless an operator asked for it: that is no sign of the schedule."""
+        if context.trigger is not Trigger.MANUAL:
+            self._ticks.tick(idle=idle)
 
     def _abandon(self) -> None:
         """Leave an open row to its lease: there is no database to close it in."""
@@ -105,7 +110,7 @@ class PassRunner:
             progress_done=context.progress_done,
             progress_total=context.progress_total,
         )
-        self._ticks.tick(idle=False)
+        self._tick(context, idle=False)
         write_lines(context.take_lines(), job_id=self.declaration.id, run_id=self._open.id)
 
     def _close(self, context: RunContext) -> None:
@@ -141,7 +146,7 @@ class PassRunner:
         )
         self._finish(context, row.pk, RunStatus.SUCCEEDED, dict(context.counts))
 
-    def _fail(self, context: RunContext, error: Exception) -> None:
+    def _fail(self, context: RunContext, error: BaseException) -> None:
         logger.error("run_failed job=%s", self.declaration.id, exc_info=error)
         run, self._open = self._open, None
         fields = {"error": ledger.bounded(describe(error)), "output": dict(context.counts) or None}

@@ -111,9 +111,7 @@ class EmailJob(QueueRow):
         )
         indexes = (
             *queue_indexes("email_jobs", order=("-priority", "id")),
-            # Failed mail (dead letters among it) and possible duplicates: few rows that
-            # operators look for.
-            models.Index(fields=("-id",), name="email_jobs_failed", condition=Q(status="failed")),
+            # Possible duplicates and cancelled mail: few rows that operators look for.
             models.Index(
                 fields=("-id",), name="email_jobs_doubt", condition=Q(possible_duplicate=True)
             ),

@@ -90,7 +90,7 @@ def test_no_page_reads_the_whole_queue_or_asks_more_than_12_queries(operator, pa
     [
         ("pending", ("email_jobs_pending", "email_jobs_due")),
         ("processing", ("email_jobs_claimed",)),
-        ("dead", ("email_jobs_failed",)),
+        ("dead", ("email_jobs_dead",)),
         ("cancelled", ("email_jobs_cancelled",)),
     ],
 )

@@ -182,7 +182,7 @@ def test_w001_and_w002_a_table_without_indexes_and_constraints_is_warned_of() ->
 
     found = ids(declaration(singleton=False, policy=lambda: policy))
 
-    assert found == ["jobs.W001"] * 3 + ["jobs.W002"] * 2
+    assert found == ["jobs.W001"] * 4 + ["jobs.W002"] * 2
 
 
 @isolate_apps("tests.testapp")
