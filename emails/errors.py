@@ -181,3 +181,24 @@ class InvalidOption(RefusedMessage):
     def __init__(self, name: str, value: str, allowed: str) -> None:
         self.name, self.value = name, value
         super().__init__(f"{name}={shown(value)} is not allowed: {allowed}.")
+
+
+class UnsubscribeNeedsOneRecipient(RefusedMessage):
+    """A mail with an unsubscribe address for several recipients."""
+
+    def __init__(self, recipients: int) -> None:
+        self.recipients = recipients
+        super().__init__(
+            f"unsubscribe= needs exactly one recipient and this mail has {recipients}: anyone of "
+            "them could unsubscribe the others. Queue a mail for each."
+        )
+
+
+class UnsubscribeAddressMissing(EmailError):
+    """The project does not serve the page of List-Unsubscribe."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "unsubscribe= needs its page. Add "
+            'path("mail/", include("emails.urls")) to the URLs of the project.'
+        )

@@ -69,7 +69,7 @@ def build(message: EmailMessage, *, extra_headers: Mapping[str, str] | None = No
     """
     given = _given_headers({**message.extra_headers, **(extra_headers or {})})
     mail_from = parse_mailbox(str(message.from_email), header="From")
-    recipients = _recipients(message)
+    recipients = recipients_of(message)
     lines = _lines(message, given)
     if _is_custom(message):
         root: parts.Part = message.message()
@@ -89,6 +89,16 @@ def build(message: EmailMessage, *, extra_headers: Mapping[str, str] | None = No
         ),
         is_list_mail="list-unsubscribe" in named,
     )
+
+
+def recipients_of(message: EmailMessage) -> tuple[Mailbox, ...]:
+    """Return To, Cc and Bcc in this order, each address once. Raises RefusedMessage."""
+    blind = set(map(str, message.bcc)) - set(map(str, [*message.to, *message.cc]))
+    found: dict[str, Mailbox] = {}
+    for text in map(str, message.recipients()):
+        mailbox = parse_mailbox(text, header="Bcc" if text in blind else "To")
+        found.setdefault(f"{mailbox.local}@{mailbox.domain.lower()}", mailbox)
+    return tuple(found.values())
 
 
 def _given_headers(found: Mapping[Any, Any]) -> dict[str, str]:
@@ -122,15 +132,6 @@ def _check_given(name: str, value: str) -> None:
         raise InvalidHeaderValue(name, value, allowed="a date of RFC 5322 or a datetime")
     if kind == "message-id" and not re.fullmatch(r"[!-~]+", value.strip()):
         raise InvalidHeaderValue(name, value, allowed="one id without spaces, as in <id@host>")
-
-
-def _recipients(message: EmailMessage) -> tuple[Mailbox, ...]:
-    blind = set(map(str, message.bcc)) - set(map(str, [*message.to, *message.cc]))
-    found: dict[str, Mailbox] = {}
-    for text in map(str, message.recipients()):
-        mailbox = parse_mailbox(text, header="Bcc" if text in blind else "To")
-        found.setdefault(f"{mailbox.local}@{mailbox.domain.lower()}", mailbox)
-    return tuple(found.values())
 
 
 def _lines(message: EmailMessage, given: Mapping[str, str]) -> list[tuple[str, str]]:

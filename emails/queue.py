@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.core.mail import EmailMessage
@@ -12,8 +12,11 @@ from django.db import IntegrityError, transaction
 from emails import conf
 from emails.addresses import Mailbox
 from emails.errors import InvalidOption
-from emails.message import BuiltMessage, build
-from emails.models import EmailBody, EmailJob, RecipientState
+from emails.message import BuiltMessage, build, recipients_of
+from emails.models import EmailBody, EmailJob, EmailOutcome, EmailStatus, RecipientState
+from emails.screening import mark_suppressed
+from emails.suppression import Entries, entries_of
+from emails.unsubscribe import unsubscribe_headers
 from jobs import notifier
 
 SUBJECT_LIMIT = 2_000
@@ -24,6 +27,7 @@ def enqueue(
     message: EmailMessage,
     *,
     idempotency_key: str | None = None,
+    unsubscribe: str | None = None,
     kind: str = "",
     priority: int = 0,
     max_attempts: int | None = None,
@@ -33,16 +37,20 @@ def enqueue(
     """
     Queue a mail and return its row; None when it has no recipients.
 
-    The same ``idempotency_key`` twice is one row. ``kind`` labels the mail for operators,
-    a higher ``priority`` is sent first, after ``expires_at`` it is not sent any more.
+    The same ``idempotency_key`` twice is one row. ``unsubscribe`` names the list that the
+    mail is of and adds the headers of one-click unsubscription (RFC 8058); such a mail has
+    one recipient. ``kind`` labels the mail for operators, a higher ``priority`` is sent
+    first, after ``expires_at`` it is not sent any more. Recipients on the suppression list
+    are left out; a mail of which nobody is left is a row that is cancelled already.
     Raises ``RefusedMessage`` (a ValueError) for what must not be sent; then there is no row
     and the caller's transaction can still be used.
     """
     options = _checked_options(kind, priority, max_attempts, expires_at, user_id, idempotency_key)
-    built = build(message) if message.recipients() else None
-    if built is None:
+    list_name = _checked_list_name(unsubscribe)
+    if not message.recipients():
         return None
-    row = _row(built, **options)
+    built = build(message, extra_headers=_list_headers(message, list_name))
+    row = _row(built, _entries([built]), list_name=list_name, **options)
     if idempotency_key is None:
         _insert([(row, built)])
         return row
@@ -55,16 +63,21 @@ def enqueue_all(messages: Iterable[EmailMessage]) -> int:
     options = _checked_options("", 0, None, None, None, None)
     for start in range(0, len(built), CHUNK):
         chunk = built[start : start + CHUNK]
+        entries = _entries(chunk)
         with transaction.atomic():
-            _insert([(_row(item, **options), item) for item in chunk])
+            _insert([(_row(item, entries, **options), item) for item in chunk])
     return len(built)
 
 
 def _insert(pairs: Sequence[tuple[EmailJob, BuiltMessage]]) -> None:
     with transaction.atomic():
         EmailJob.objects.bulk_create([row for row, _ in pairs])
-        EmailBody.objects.bulk_create([EmailBody(email=row, raw=built.raw) for row, built in pairs])
-        notifier.wake(EmailJob._meta.db_table)
+        wanted = [(row, built) for row, built in pairs if row.outcome != EmailOutcome.SUPPRESSED]
+        EmailBody.objects.bulk_create(
+            [EmailBody(email=row, raw=built.raw) for row, built in wanted]
+        )
+        if wanted:
+            notifier.wake(EmailJob._meta.db_table)
 
 
 def _insert_once(row: EmailJob, built: BuiltMessage, key: str) -> EmailJob:
@@ -78,10 +91,26 @@ def _insert_once(row: EmailJob, built: BuiltMessage, key: str) -> EmailJob:
     return row
 
 
-def _row(built: BuiltMessage, **options: Any) -> EmailJob:
+def _entries(built: Iterable[BuiltMessage]) -> Entries:
+    return entries_of(mailbox.envelope for item in built for mailbox in item.recipients)
+
+
+def _row(built: BuiltMessage, entries: Entries, *, list_name: str = "", **options: Any) -> EmailJob:
+    is_list_mail = built.is_list_mail
+    recipients = mark_suppressed(
+        [_recipient(mailbox) for mailbox in built.recipients],
+        entries,
+        is_list_mail=is_list_mail,
+        list_name=list_name,
+    )
+    if all(item["state"] == RecipientState.SUPPRESSED for item in recipients):
+        # There is nothing to be sent, so its body is not kept either.
+        options |= {"status": EmailStatus.CANCELLED, "outcome": EmailOutcome.SUPPRESSED}
     return EmailJob(
         mail_from=built.mail_from.envelope,
-        recipients=[_recipient(mailbox) for mailbox in built.recipients],
+        recipients=recipients,
+        is_list_mail=is_list_mail,
+        list_name=list_name,
         message_id=built.message_id,
         subject=built.subject[:SUBJECT_LIMIT],
         to_display=built.to_display[:SUBJECT_LIMIT],
@@ -96,6 +125,18 @@ def _recipient(mailbox: Mailbox) -> dict[str, Any]:
         "domain": mailbox.domain,
         "state": RecipientState.PENDING.value,
     }
+
+
+def _list_headers(message: EmailMessage, list_name: str) -> Mapping[str, str]:
+    if not list_name:
+        return {}
+    return unsubscribe_headers(recipients_of(message), list_name=list_name)
+
+
+def _checked_list_name(name: str | None) -> str:
+    if name is not None and (not name.strip() or len(name) > 100 or "\x00" in name):
+        raise InvalidOption("unsubscribe", name, "a list's name of 1 to 100 characters without NUL")
+    return name or ""
 
 
 def _checked_options(
