@@ -33,6 +33,7 @@ class UnknownJobError(EngineroomError):
 
     def __init__(self, job_id: str, known: list[str], nearest: str | None) -> None:
         self.job_id = job_id
+        self.nearest = nearest
         hint = f"did you mean {nearest}?" if nearest else f"declared: {', '.join(known) or 'none'}"
         super().__init__(f"No job is declared with the id {job_id!r}; {hint}")
 

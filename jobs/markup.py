@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 
 from jobs.models.activity import LogLevel
 from jobs.models.run import RunStatus
+from jobs.reads.alerts import AlertItem
 from jobs.reads.runs import RunItem
 from jobs.reads.words import duration_words, instant_words, relative_words
 from jobs.reads.workers import WorkerItem
@@ -51,7 +52,21 @@ LEVEL_STATES: Mapping[str, State] = {
 
 def run_state(run: RunItem) -> State:
     """Return the state of a run."""
-    return RUN_STATES[run.status]
+    return run_state_of(run.status)
+
+
+def run_state_of(status: str) -> State:
+    """Return a status of the ledger as a state."""
+    return RUN_STATES[status]
+
+
+def alert_state(alert: AlertItem) -> State:
+    """Return the state of an alert."""
+    if alert.resolved_at is not None:
+        return State(shape="●", tone="quiet", word="resolved")
+    if alert.is_acknowledged:
+        return State(shape="▲", tone="warn", word="acknowledged")
+    return State(shape="■", tone="bad", word="open")
 
 
 def worker_state(worker: WorkerItem) -> State:
@@ -66,11 +81,12 @@ def worker_state(worker: WorkerItem) -> State:
     return State(shape="●", tone="good", word="alive")
 
 
-def state_mark(state: State) -> SafeString:
-    """Draw a state."""
+def state_mark(state: State, *, title: str = "") -> SafeString:
+    """Draw a state; ``title`` says more of it."""
     return format_html(
-        '<span class="console-state console-{}"><span aria-hidden="true">{}</span> {}</span>',
+        '<span class="console-state console-{}"{}><span aria-hidden="true">{}</span> {}</span>',
         state.tone,
+        format_html(' title="{}"', title) if title else "",
         state.shape,
         state.word,
     )

@@ -66,6 +66,7 @@ class DuplicateFilter(ConditionFilter):
 @admin.register(EmailJob)
 class EmailJobAdmin(VerbAdmin, BigTableAdmin):
     object_template = "emails/admin/mail.html"
+    is_live = True
     empty_words = "No mail was queued yet. Try one: manage.py sendtestemail you@example.com"
     search_keys = {"kind": "kind", "message-id": "message_id", "user": "user_id"}
     verbs = (RETRY, CANCEL)

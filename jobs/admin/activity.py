@@ -12,12 +12,12 @@ from django.utils.safestring import SafeString
 
 from jobs.admin.base import BigTableAdmin
 from jobs.admin.filters import JobFilter, RunFilter, choices_filter, since
-from jobs.markup import LEVEL_STATES, cut, json_text, link, state_mark, time_tag
 from jobs.admin.tables import table_of
-from jobs.models import ActivityLog, JobRun
+from jobs.markup import LEVEL_STATES, cut, json_text, link, state_mark, time_tag
+from jobs.models import ActivityLog, JobRun, JobState
 from jobs.models.activity import LogLevel, LogSource
 from jobs.reads.activity import ActivityItem, activity_rows, get_activity
-from jobs.reads.links import list_path, object_path
+from jobs.reads.links import object_path
 
 TROUBLE = {"trouble": ("warning or error", Q(level__in=("warning", "error")))}
 
@@ -58,7 +58,7 @@ class ActivityLogAdmin(BigTableAdmin):
 
     @admin.display(description="job")
     def job(self, row: Any) -> SafeString | str:
-        return link(list_path(JobRun, job=row.job_id), row.job_id) if row.job_id else ""
+        return link(object_path(JobState, row.job_id), row.job_id) if row.job_id else ""
 
     @admin.display(description="run")
     def run(self, row: Any) -> SafeString | str:
@@ -68,7 +68,7 @@ class ActivityLogAdmin(BigTableAdmin):
         return {
             **super().object_context(request, item),
             "state": LEVEL_STATES[item.level],
-            "job_path": list_path(JobRun, job=item.job_id),
+            "job_path": object_path(JobState, item.job_id),
             "run_path": object_path(JobRun, item.run_id) if item.run_id else "",
             "context_table": table_of(item.context),
             "context_text": json_text(item.context) if item.context else "",

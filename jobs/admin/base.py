@@ -17,9 +17,10 @@ from django.urls import reverse
 from django.utils.text import capfirst
 
 from jobs.admin.changelist import BigChangeList, BoundedChangeList
+from jobs.admin.live import Live, live_of
 from jobs.admin.paginator import BoundedPaginator
 from jobs.admin.search import search_condition, search_help, whole_number
-from jobs.reads.bounded import bounded
+from jobs.reads.bounded import READ_LIMIT_MS, bounded
 from jobs.reads.errors import SlowReadError
 
 if TYPE_CHECKING:
@@ -40,6 +41,10 @@ class ReadOnlyAdmin(AnyModelAdmin):
     object_template: ClassVar[str]
     changelist_class: ClassVar[type[BoundedChangeList]] = BoundedChangeList
     empty_words: ClassVar[str] = "There are none yet."
+    # How long a statement of the page may take.
+    read_limit_ms: ClassVar[int] = READ_LIMIT_MS
+    # Whether the list and the pages of rows refresh themselves.
+    is_live: ClassVar[bool] = False
     # One row and several, for the count below a list; the model's own names without it.
     counted_as: ClassVar[tuple[str, str] | None] = None
     empty_value_display = ""
@@ -81,11 +86,25 @@ class ReadOnlyAdmin(AnyModelAdmin):
         del request, item
         return {}
 
+    def changes_by_itself(self, item: Any) -> bool:
+        """Say whether a row's page may show something else in a moment."""
+        del item
+        return True
+
+    def live(self, request: HttpRequest) -> Live | None:
+        """Return how the page refreshes itself; None when it does not."""
+        return live_of(request) if self.is_live else None
+
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         title = capfirst(self.opts.verbose_name_plural)
-        context = {"title": title, "empty_words": self.empty_words, **(extra_context or {})}
+        context = {
+            "title": title,
+            "empty_words": self.empty_words,
+            "live": self.live(request),
+            **(extra_context or {}),
+        }
         return super().changelist_view(request, context)
 
     def change_view(
@@ -99,7 +118,7 @@ class ReadOnlyAdmin(AnyModelAdmin):
             raise PermissionDenied
         key = unquote(object_id)
         try:
-            with bounded():
+            with bounded(milliseconds=self.read_limit_ms):
                 item = self.read_object(request, key)
                 extra = self.object_context(request, item) if item is not None else {}
         except SlowReadError as error:
@@ -107,7 +126,8 @@ class ReadOnlyAdmin(AnyModelAdmin):
         if item is None:
             return self._gone(request, key)
         title = f"{capfirst(self.opts.verbose_name)} {key}"
-        context = {"title": title, "item": item, **extra, **(extra_context or {})}
+        live = self.live(request) if self.changes_by_itself(item) else None
+        context = {"title": title, "item": item, "live": live, **extra, **(extra_context or {})}
         return self.console_page(request, self.object_template, **context)
 
     def console_page(

@@ -9,6 +9,7 @@ from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import SEARCH_VAR, ChangeList
 from django.http import HttpRequest
 
+from jobs.admin.live import PARAMETER as LIVE
 from jobs.admin.search import whole_number
 from jobs.reads.bounded import bounded, expendable
 from jobs.reads.counts import RowCount
@@ -62,7 +63,7 @@ class BoundedChangeList(ChangeList):
 
     def get_filters_params(self, params: Any = None) -> Any:
         found = super().get_filters_params(params)
-        for name in (BEFORE, AFTER):
+        for name in (BEFORE, AFTER, LIVE):
             found.pop(name, None)
         return found
 
@@ -73,8 +74,9 @@ class BoundedChangeList(ChangeList):
 
     def get_results(self, request: HttpRequest) -> None:
         self.paginator = self.model_admin.get_paginator(request, self.queryset, self.list_per_page)
+        page: Any = self.model_admin
         try:
-            with bounded(using=self.queryset.db):
+            with bounded(using=self.queryset.db, milliseconds=page.read_limit_ms):
                 self.page = self.read_page(request)
                 self.row_count = self._count()
         except SlowReadError as error:

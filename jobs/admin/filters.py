@@ -16,6 +16,8 @@ from django.http import HttpRequest
 
 from jobs.admin.search import whole_number
 from jobs.declarations import registry
+from jobs.reads.bounded import bounded
+from jobs.reads.same_error import runs_failed_like
 from jobs.reads.since import RANGES, since_filter
 
 if TYPE_CHECKING:
@@ -111,6 +113,27 @@ class RunFilter(admin.SimpleListFilter):
         if number is None:
             raise IncorrectLookupParameters(f"run={chosen}")
         return queryset.filter(run_id=number)
+
+
+class SameErrorFilter(admin.SimpleListFilter):
+    """The runs that failed as one did; offered only by a link that names the run."""
+
+    title = "same error"
+    parameter_name = "same_error"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        given = request.GET.get("same_error")
+        return [(given, f"as of run {given}")] if given else []
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        chosen = self.value()
+        if chosen is None:
+            return queryset
+        number = whole_number(chosen)
+        if number is None:
+            raise IncorrectLookupParameters(f"same_error={chosen}")
+        with bounded():
+            return queryset.filter(pk__in=runs_failed_like(number).run_ids)
 
 
 def choices_filter(

@@ -9,6 +9,8 @@ from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.db.models import Model
 
+from jobs.verbs.targets import kept_reason
+
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
 
@@ -18,9 +20,9 @@ REPR_LENGTH = 200
 
 
 def log_entries(
-    user: AbstractBaseUser, model: type[Model], keys: Sequence[int], *, text: str
+    user: AbstractBaseUser, model: type[Model], keys: Sequence[int | str], *, text: str
 ) -> None:
-    """Write an entry for each changed row, or one for all of very many."""
+    """Write an entry for each changed row, or one for all of very many; secrets are masked."""
     content_type = ContentType.objects.get_for_model(model)
     noun = str(model._meta.verbose_name)
     if len(keys) > ENTRIES_EACH:
@@ -35,7 +37,7 @@ def log_entries(
             object_id=object_id,
             object_repr=words[:REPR_LENGTH],
             action_flag=CHANGE,
-            change_message=text,
+            change_message=kept_reason(text),
         )
         for object_id, words in named
     )

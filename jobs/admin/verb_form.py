@@ -26,6 +26,16 @@ class VerbForm(forms.Form):
             del self.fields["typed_count"]
 
     @property
+    def asked(self) -> dict[str, Any]:
+        """What the verb is told beside the reason."""
+        return {}
+
+    @property
+    def more_fields(self) -> list[forms.BoundField]:
+        """The fields of a verb of its own kind."""
+        return [self[name] for name in self.fields if name not in ("reason", "typed_count")]
+
+    @property
     def asks_count(self) -> bool:
         return self.count > COUNT_UNASKED
 

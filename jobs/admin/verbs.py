@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar
 from urllib.parse import urlencode
 
 from django.contrib import admin, messages
@@ -33,16 +33,9 @@ from jobs.reads.bounded import bounded
 from jobs.reads.errors import SlowReadError
 from jobs.reads.links import object_path
 
-if TYPE_CHECKING:
-    from django.contrib.auth.models import AbstractBaseUser
-
-
-class Act(Protocol):
-    """What carries a verb out: it audits in its own transaction and says what it changed."""
-
-    def __call__(
-        self, rows: QuerySet[Any], /, *, actor: AbstractBaseUser | None, via: Via, reason: str
-    ) -> Outcome: ...
+# What carries a verb out: it audits in its own transaction and says what it changed. It takes
+# the rows, and by name ``actor``, ``via``, ``reason`` and what else the verb's form asks.
+Act = Callable[..., Outcome]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +50,8 @@ class Verb:
     eligible: Q  # the rows that it acts on
     act: Act
     suits: Callable[[Any], bool]  # whether its button belongs on an item's page
+    form: type[VerbForm] = VerbForm
+    in_lists: bool = True  # whether it may act on what is ticked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +71,9 @@ class VerbAdmin(ReadOnlyAdmin):
 
     def __init__(self, model: Any, admin_site: admin.AdminSite) -> None:
         super().__init__(model, admin_site)
-        self.actions: Any = [_selection_action(verb) for verb in self.verbs]
+        self.actions: Any = [_selection_action(verb) for verb in self.verbs if verb.in_lists]
+        if not self.actions:
+            self.actions = None  # no boxes to tick
 
     def get_urls(self) -> list[URLPattern]:
         own = path(
@@ -131,9 +128,9 @@ class VerbAdmin(ReadOnlyAdmin):
                 shown = preview(self.opts.model, selection, self.verb_scopes, verb.eligible)
         except (SelectionError, SlowReadError) as error:
             return self.message_page(request, title=str(error), status=400)
-        form = VerbForm(request.POST if request.method == "POST" else None, count=shown.count)
+        form = verb.form(request.POST if request.method == "POST" else None, count=shown.count)
         if request.method == "POST" and form.is_valid():
-            return self._carry_out(request, verb, shown.selection, form.cleaned_data["reason"])
+            return self._carry_out(request, verb, shown.selection, form)
         return self.console_page(
             request,
             "jobs/admin/verb.html",
@@ -146,12 +143,13 @@ class VerbAdmin(ReadOnlyAdmin):
         )
 
     def _carry_out(
-        self, request: HttpRequest, verb: Verb, selection: Selection, reason: str
+        self, request: HttpRequest, verb: Verb, selection: Selection, form: VerbForm
     ) -> HttpResponse:
         rows = selection.rows(self.opts.model, self.verb_scopes)
         user: Any = request.user
         with transaction.atomic():
-            outcome = verb.act(rows, actor=user, via=Via.ADMIN, reason=reason)
+            reason = form.cleaned_data["reason"]
+            outcome = verb.act(rows, actor=user, via=Via.ADMIN, reason=reason, **form.asked)
             log_entries(user, self.opts.model, outcome.changed, text=f"{verb.past}: {reason}")
         self._report(request, verb, outcome)
         if selection.is_single:

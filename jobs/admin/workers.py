@@ -13,13 +13,15 @@ from django.utils.safestring import SafeString
 
 from jobs.admin.base import ReadOnlyAdmin
 from jobs.markup import NOTHING, state_mark, time_tag, worker_state
-from jobs.models import Worker
+from jobs.models import JobState, Worker
+from jobs.reads.links import object_path
 from jobs.reads.workers import WorkerItem, get_worker, worker_item, worker_rows
 
 
 @admin.register(Worker)
 class WorkerAdmin(ReadOnlyAdmin):
     object_template = "jobs/admin/worker.html"
+    is_live = True
     empty_words = "No worker is running. Start one: manage.py runworkers"
     list_display = (
         "name",
@@ -67,4 +69,10 @@ class WorkerAdmin(ReadOnlyAdmin):
         return get_worker(key)
 
     def object_context(self, request: HttpRequest, item: WorkerItem) -> Mapping[str, Any]:
-        return {**super().object_context(request, item), "state": worker_state(item)}
+        loops = [(loop, object_path(JobState, loop.job_id)) for loop in item.loops]
+        return {
+            **super().object_context(request, item),
+            "title": f"Worker {item.id}",
+            "state": worker_state(item),
+            "loops": loops,
+        }

@@ -29,6 +29,17 @@ def console_time(at: dt.datetime | None, now: dt.datetime) -> SafeString:
     return time_tag(at, now=now)
 
 
+@register.simple_tag
+def console_local(local: str) -> SafeString:
+    """Draw a wall-clock time with its offset, such as ``2026-12-02 02:00:00 +01:00``."""
+    at = dt.datetime.fromisoformat(local)
+    offset = at.strftime("%z")
+    zone = f"{offset[:3]}:{offset[3:5]}"
+    return format_html(
+        '<time datetime="{}">{} {}</time>', local, f"{at:%a %Y-%m-%d %H:%M:%S}", zone
+    )
+
+
 @register.filter
 def console_took(seconds: float | None) -> str:
     """Return a duration in words."""

@@ -14,12 +14,19 @@ from django.test import Client
 from django.utils import timezone
 
 from jobs.admin.base import BigTableAdmin
-from jobs.admin.filters import ConditionFilter, JobFilter, RunFilter, SinceFilter
+from jobs.admin.filters import (
+    ConditionFilter,
+    JobFilter,
+    RunFilter,
+    SameErrorFilter,
+    SinceFilter,
+)
 from jobs.clock import ago
-from jobs.models import ActivityLog, JobRun, Worker
+from jobs.models import ActivityLog, JobRun, JobState, Worker
 from jobs.reads.activity import list_activity
 from jobs.reads.bounded import bounded
 from jobs.reads.errors import SlowReadError
+from jobs.reads.links import object_path
 from jobs.reads.runs import get_run, list_runs
 from jobs.reads.workers import count_alive, list_workers
 from tests.factories import (
@@ -108,7 +115,7 @@ def test_runs_are_listed_newest_first_with_state_took_and_error(anna):
     assert "0.4 s" in text
     assert "ValueError: no such mail" in text
     assert "shop/jobs.py" not in text
-    assert f'href="{RUNS}?job=emails.processor"' in text
+    assert f'href="{object_path(JobState, "emails.processor")}"' in text
 
 
 @pytest.mark.parametrize(
@@ -284,7 +291,7 @@ def test_a_line_leads_to_its_run_and_its_job(anna):
     text = text_of(anna.get(f"{ACTIVITY}{line.pk}/change/"))
 
     assert f'href="{RUNS}17/change/"' in text
-    assert f'href="{RUNS}?job=emails.processor"' in text
+    assert f'href="{object_path(JobState, "emails.processor")}"' in text
     assert "12" in text
 
 
@@ -345,7 +352,7 @@ def test_big_tables_keep_to_the_recipe():
         assert each.date_hierarchy is None
         assert each.show_full_result_count is False
         assert each.ordering == ("-id",)
-        allowed = (ConditionFilter, SinceFilter, JobFilter, RunFilter)
+        allowed = (ConditionFilter, SinceFilter, JobFilter, RunFilter, SameErrorFilter)
         assert all(issubclass(kind, allowed) for kind in each.list_filter), each
 
 
