@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.db import IntegrityError
 from django.db.models import F
 
 from jobs import conf
@@ -38,6 +39,7 @@ class OpenRun:
     id: int
     job_id: str
     token: uuid.UUID
+    trigger: Trigger
     cancel: Callable[[], object] = lambda: None
 
     def close(self, status: RunStatus, **fields: Any) -> bool:
@@ -48,6 +50,15 @@ class OpenRun:
         if not changed:
             logger.warning("stale_completion_rejected queue=job_runs id=%s", self.id)
         return changed
+
+    def give_back(self) -> bool:
+        """Make a request that was taken and has not begun wait again."""
+        open_runs.discard(self)
+        free = {"started_at": None, "claimed_by": "", "claim_token": None}
+        try:
+            return self.write(status=RunStatus.REQUESTED, lease_expires_at=None, **free)
+        except IntegrityError:  # a later request waits already
+            return self.close(RunStatus.CANCELLED, error="A later request runs in its place.")
 
     def write(self, **fields: Any) -> bool:
         """Write columns of the run while it is still this process's."""
@@ -110,7 +121,7 @@ def open_run(
             claim_token=token,
             lease_expires_at=from_now(conf.JOB_LEASE_MS.get()),
         )
-    run = OpenRun(id=row.pk, job_id=job_id, token=token)
+    run = OpenRun(id=row.pk, job_id=job_id, token=token, trigger=trigger)
     open_runs.add(run)
     return run
 

@@ -14,12 +14,18 @@ CHANNEL = "job_states"
 
 
 def pause(job_id: str, *, actor: str, reason: str) -> bool:
-    """Pause a job; False when it is paused already. In the caller's transaction if it has one."""
+    """
+    Pause a job; False when it is paused already. In the caller's transaction if it has one.
+
+    A run that goes on ends by itself; slots that wait to catch up become ``missed``.
+    """
     with short_transaction("default"):
         JobState.objects.bulk_create([JobState(job_id=job_id)], ignore_conflicts=True)
         changed = JobState.objects.filter(pk=job_id, paused_at__isnull=True).update(
             paused_at=ClockTime(), paused_by=actor[:200], pause_reason=reason
         )
+        if changed:
+            _close_waiting_slots(job_id)
         notifier.wake(CHANNEL)
     return bool(changed)
 
@@ -54,3 +60,12 @@ def request_cancel(run_id: int) -> bool:
             pk=run_id, status=RunStatus.RUNNING, cancel_requested_at__isnull=True
         )
         return bool(going_on.update(cancel_requested_at=ClockTime()))
+
+
+def _close_waiting_slots(job_id: str) -> None:
+    waiting = JobRun.objects.filter(
+        job_id=job_id, status=RunStatus.REQUESTED, scheduled_for__isnull=False
+    )
+    waiting.update(
+        status=RunStatus.MISSED, finished_at=ClockTime(), error="The job was paused before it ran."
+    )

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from jobs import notifier
 from jobs.clock import ClockTime, ago
@@ -28,14 +29,6 @@ class Requested:
 
     run: JobRun
     coalesced: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class Taken:
-    """A requested run that this process holds from now on."""
-
-    run: OpenRun
-    trigger: Trigger
 
 
 def request_run(job_id: str, *, requested_by: str, reason: str = "") -> Requested:
@@ -68,35 +61,50 @@ def request_run(job_id: str, *, requested_by: str, reason: str = "") -> Requeste
 
 def take_requests(
     job_ids: Collection[str], *, singletons: Collection[str], limit: int
-) -> list[Taken]:
+) -> list[OpenRun]:
     """
-    Claim waiting requests of these jobs, oldest first.
+    Claim waiting requests of these jobs, oldest first; this process holds them from now on.
 
     On a singleton that is running a request waits; two of one job are taken one by one.
     """
     with short_transaction("default"):
         rows = list(
-            JobRun.objects.select_for_update(skip_locked=True)
-            .filter(status=RunStatus.REQUESTED, job_id__in=list(job_ids))
+            _waiting(job_ids, singletons)
+            .select_for_update(skip_locked=True)
             .order_by("id")
             .only("id", "job_id", "trigger")[: limit * 4]
         )
         taken = [_take(row) for row in _takeable(rows, singletons)[:limit]]
-    for item in taken:
-        open_runs.add(item.run)
+    for run in taken:
+        open_runs.add(run)
     return taken
 
 
 def close_untaken() -> int:
-    """Close requests that no worker took within an hour as ``missed``."""
+    """
+    Close requests by hand that no worker took within an hour as ``missed``.
+
+    Slots that catch up wait for one another, as long as that takes.
+    """
     with short_transaction("default"):
         return JobRun.objects.filter(
-            status=RunStatus.REQUESTED, created_at__lt=ago(UNTAKEN_MS)
+            status=RunStatus.REQUESTED, trigger=Trigger.MANUAL, created_at__lt=ago(UNTAKEN_MS)
         ).update(
             status=RunStatus.MISSED,
             finished_at=ClockTime(),
             error="No worker took the request within an hour.",
         )
+
+
+def _waiting(job_ids: Collection[str], singletons: Collection[str]) -> QuerySet[JobRun]:
+    """Return the first request of each idle singleton, and all of the other jobs."""
+    same = JobRun.objects.filter(job_id=OuterRef("job_id"))
+    # However many slots of one job catch up, they hold up no other job.
+    earlier = same.filter(status=RunStatus.REQUESTED, id__lt=OuterRef("id"))
+    running = same.filter(status=RunStatus.RUNNING)
+    must_wait = Q(job_id__in=list(singletons)) & (Exists(earlier) | Exists(running))
+    requests = JobRun.objects.filter(status=RunStatus.REQUESTED, job_id__in=list(job_ids))
+    return requests.exclude(must_wait)
 
 
 def _takeable(rows: Iterable[JobRun], singletons: Collection[str]) -> list[JobRun]:
@@ -118,9 +126,7 @@ def _lock_idle(job_id: str) -> bool:
     return state is not None and not running.exists()
 
 
-def _take(row: JobRun) -> Taken:
+def _take(row: JobRun) -> OpenRun:
     token = uuid.uuid4()
     JobRun.objects.filter(pk=row.pk).update(**held(token))
-    return Taken(
-        run=OpenRun(id=row.pk, job_id=row.job_id, token=token), trigger=Trigger(row.trigger)
-    )
+    return OpenRun(id=row.pk, job_id=row.job_id, token=token, trigger=Trigger(row.trigger))

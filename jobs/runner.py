@@ -122,7 +122,7 @@ class PassRunner:
 
     def _record_short(self, context: RunContext) -> None:
         minute = int(time.monotonic() // 60)
-        fold = self._fold
+        fold = self._fold if context.trigger is not Trigger.MANUAL else None
         if fold and fold.minute == minute and fold.trigger == context.trigger:
             sums = fold.sums + context.counts
             if ledger.fold_into(fold.run_id, fold.token, dict(sums)):

@@ -57,18 +57,21 @@ def fire(declaration: JobDeclaration) -> OpenRun | None:
     Account for every due slot of a job; return the run that begins now, if one does.
 
     Further slots that are to run wait as requests, in order. While a run of the job is
-    going on, its slots are recorded as skipped.
+    going on, its slots are recorded as skipped. A worker whose code has another cadence
+    than the job's row leaves the slots to those that have the same.
     """
+    cadence = declaration.cadence
+    due = {"cadence": repr(cadence), "next_due_at__lte": Now(), "paused_at__isnull": True}
     with short_transaction("default"):
         state = (
             JobState.objects.select_for_update(skip_locked=True)
-            .filter(pk=declaration.id, next_due_at__lte=Now(), paused_at__isnull=True)
+            .filter(pk=declaration.id, **due)
             .first()
         )
         if state is None or state.accounted_until is None:
             return None  # another worker was first
         plan = plan_slots(
-            declaration.cadence,
+            cadence,
             after=state.accounted_until,
             now=database_now(),
             missed=declaration.missed,
@@ -114,14 +117,11 @@ def is_going_on(job_id: str) -> bool:
 
 
 def _begin(job_id: str, due: DueSlot) -> OpenRun:
-    token = uuid.uuid4()
+    token, trigger = uuid.uuid4(), Trigger(due.trigger.value)
     row = JobRun.objects.create(
-        job_id=job_id,
-        scheduled_for=due.slot,
-        trigger=Trigger(due.trigger.value),
-        **held(token),
+        job_id=job_id, scheduled_for=due.slot, trigger=trigger, **held(token)
     )
-    return OpenRun(id=row.pk, job_id=job_id, token=token)
+    return OpenRun(id=row.pk, job_id=job_id, token=token, trigger=trigger)
 
 
 def held(token: uuid.UUID) -> dict[str, Any]:

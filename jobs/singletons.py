@@ -23,6 +23,7 @@ from jobs.signals import run_failed, run_finished
 
 logger = logging.getLogger(__name__)
 OUTPUT_LIMIT = 256 * 1024
+INTERRUPTED = "A shutdown ended this run before it was done."
 
 
 class SingletonRun:
@@ -52,7 +53,7 @@ class SingletonRun:
                 output = self.declaration.run_once(self.context)
                 fields = {"output": _storable_output(self._summary(output))}
                 status = self._status_of_success()
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 logger.exception("run_failed job=%s", self.declaration.id)
                 fields = {"error": ledger.bounded(describe(error))}
                 status = RunStatus.FAILED
@@ -81,11 +82,17 @@ class SingletonRun:
 
     def interrupt(self) -> None:
         """Close the run when the grace has ended and it is still going on."""
-        self._close(
-            RunStatus.INTERRUPTED, {"error": "A shutdown ended this run before it was done."}
-        )
+        self._write_end(RunStatus.INTERRUPTED, {"error": INTERRUPTED})
+
+    def tell_interrupted(self) -> None:
+        """Send the signal of its end, which may take long: when all rows are written."""
+        self._tell(RunStatus.INTERRUPTED, None)
 
     def _close(self, status: RunStatus, fields: dict[str, Any]) -> None:
+        if self._write_end(status, fields):
+            self._tell(status, fields.get("output"))
+
+    def _write_end(self, status: RunStatus, fields: dict[str, Any]) -> bool:
         ended = {
             "stdout": self._printed(),
             "progress_done": self.context.progress_done,
@@ -100,14 +107,17 @@ class SingletonRun:
         except Exception:
             # Its lease runs out, and whoever notices closes it as lost.
             logger.exception("outcome_not_written job=%s run=%s", self.run.job_id, self.run.id)
-            return
+            return False
         self._write_lines()
+        return True
+
+    def _tell(self, status: RunStatus, output: Any) -> None:
         run_finished.send_robust(
             sender=JobDeclaration,
             job_id=self.run.job_id,
             run_id=self.run.id,
             status=status,
-            output=ended.get("output"),
+            output=output,
         )
 
     def _status_of_success(self) -> RunStatus:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 
 from django.db import close_old_connections, connections
@@ -20,8 +21,7 @@ from jobs.declarations import JobDeclaration
 from jobs.failure import headline
 from jobs.ledger import OpenRun
 from jobs.loglimit import LineLimit
-from jobs.models import JobRun, JobState
-from jobs.models.run import Trigger
+from jobs.models import JobState
 from jobs.outage import backoff_seconds, is_outage
 from jobs.requests import CHANNEL, close_untaken, take_requests
 from jobs.schedule import anchor, due_jobs, fire
@@ -33,6 +33,7 @@ from jobs.workers.loop import JobLoop
 
 logger = logging.getLogger(__name__)
 LOOK_SECONDS = 5.0
+TICK_SECONDS = 1.0
 MOST_THREADS = 16
 STATE_CHANNEL = "job_states"
 
@@ -84,8 +85,7 @@ class Conductor(threading.Thread):
         while not self._stop_signal.is_set():
             self._wake.clear()
             self._look()
-            self._on_tick(self.name_of_loop)
-            self._wake.wait(LOOK_SECONDS)
+            self._wait(LOOK_SECONDS, until=self._wake)
         connections.close_all()
 
     def going_on(self) -> list[SingletonRun]:
@@ -98,15 +98,22 @@ class Conductor(threading.Thread):
         for singleton in self.going_on():
             singleton.report()
 
+    def keep_pauses(self) -> None:
+        """Tell each loop whether its job is paused."""
+        paused = set(JobState.objects.filter(paused_at__isnull=False).values_list("pk", flat=True))
+        for job_id, loop in self._loops.items():
+            loop.set_paused(paused=job_id in paused)
+
     def look(self) -> None:
         """Begin everything that is due now and fits; raises what the database raises."""
+        self.keep_pauses()
         for job_id in sorted(self._unanchored):
             self._guarded(job_id, lambda job_id=job_id: self._anchor(job_id))  # type: ignore[misc]
         for job_id in due_jobs(self._singletons):
-            if self._free() > 0:
+            if self._free() > 0 and not self._stop_signal.is_set():
                 self._guarded(job_id, lambda job_id=job_id: self._fire(job_id))  # type: ignore[misc]
-        self._take_requests()
-        self._keep_pauses()
+        if not self._stop_signal.is_set():
+            self._take_requests()
 
     def _look(self) -> None:
         close_old_connections()
@@ -116,10 +123,18 @@ class Conductor(threading.Thread):
         except Exception as error:  # noqa: BLE001 (the next look tries again)
             self._complain("conductor_failed", error)
             connections.close_all()
-            self._stop_signal.wait(backoff_seconds(self._failures))
+            self._wait(backoff_seconds(self._failures), until=self._stop_signal)
             self._failures += 1
         finally:
             close_old_connections()
+
+    def _wait(self, seconds: float, *, until: threading.Event | StopSignal) -> None:
+        """Wait, ticking, so that the process counts as alive during a long backoff."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            self._on_tick(self.name_of_loop)
+            if until.wait(min(left, TICK_SECONDS)) or self._stop_signal.is_set():
+                return
 
     def _anchor(self, job_id: str) -> None:
         anchor(self._singletons[job_id])
@@ -128,22 +143,21 @@ class Conductor(threading.Thread):
     def _fire(self, job_id: str) -> None:
         run = fire(self._singletons[job_id])
         if run is not None:
-            row = JobRun.objects.only("trigger").get(pk=run.id)
-            self._begin(run, Trigger(row.trigger))
+            self._begin(run)
 
     def _take_requests(self) -> None:
         close_untaken()
         free = self._free()
         wanted = [job_id for job_id, job in self._all.items() if not job.singleton or free > 0]
-        for taken in take_requests(wanted, singletons=self._singletons, limit=max(1, free)):
-            if taken.run.job_id in self._singletons:
-                self._begin(taken.run, taken.trigger)
+        for run in take_requests(wanted, singletons=self._singletons, limit=max(1, free)):
+            if run.job_id in self._singletons:
+                self._begin(run)
             else:
-                self._loops[taken.run.job_id].run_by_hand(taken.run)
+                self._loops[run.job_id].run_by_hand(run)
 
-    def _begin(self, run: OpenRun, trigger: Trigger) -> None:
+    def _begin(self, run: OpenRun) -> None:
         context = RunContext(
-            declaration=self._singletons[run.job_id], trigger=trigger, stop=self._stop_signal
+            declaration=self._singletons[run.job_id], trigger=run.trigger, stop=self._stop_signal
         )
         run.cancel = context.cancelled.set
         singleton = SingletonRun(context, run)
@@ -163,11 +177,6 @@ class Conductor(threading.Thread):
     def _free(self) -> int:
         with self._lock:
             return self.threads.size - len(self._going_on)
-
-    def _keep_pauses(self) -> None:
-        paused = set(JobState.objects.filter(paused_at__isnull=False).values_list("pk", flat=True))
-        for job_id, loop in self._loops.items():
-            loop.set_paused(paused=job_id in paused)
 
     def _guarded(self, job_id: str, work: Callable[[], None]) -> None:
         """Do something about one job; its failure is its own."""

@@ -76,6 +76,13 @@ class JobLoop(threading.Thread):
                 self._pending = self._pending or Trigger.SCHEDULE
                 self._wake.notify()
 
+    def give_back_requests(self) -> None:
+        """Make requests wait again that were taken here and have not begun."""
+        with self._wake:
+            waiting, self._by_hand = self._by_hand, []
+        for run in waiting:
+            run.give_back()
+
     def tick(self) -> None:
         """Say that the loop lives; called by the interval scheduler while it waits."""
         self._on_tick(self.declaration.id)

@@ -42,7 +42,8 @@ from jobs.workers.registry import report_worker, sign_off_worker
 from jobs.workers.web import WebServer
 
 logger = logging.getLogger(__name__)
-LAST_SECONDS = 3.0  # beyond the grace, for writing what was taken back
+LAST_SECONDS = 2.5  # beyond the grace, for writing what was taken back
+WRITE_SECONDS = 1.0
 
 
 class WorkerProcess:
@@ -96,6 +97,7 @@ class WorkerProcess:
     def _start(self) -> None:
         logging.getLogger().addHandler(ActivityHandler(level=logging.INFO))
         report_worker(self._describe())
+        self._conductor.keep_pauses()  # before the loops begin: a pause outlives a deploy
         connections.close_all()
         self._heartbeat.start()
         for server in (self._web, self._health_server):
@@ -169,13 +171,13 @@ class WorkerProcess:
         self._conductor.wake()
         self._listener.stop()
         deadline = time.monotonic() + self.stop.remaining_seconds + LAST_SECONDS
-        for loop in self._loops.values():
-            loop.join(max(0.0, deadline - time.monotonic()))
+        for thread in (self._conductor, *self._loops.values()):
+            thread.join(max(0.0, deadline - time.monotonic()))
         self._end_singletons()
         stuck = [loop.name for loop in self._loops.values() if loop.is_alive()]
-        signed_off = self._sign_off()
+        signed_off = write_within(WRITE_SECONDS, sign_off_worker)
         self._heartbeat.end()
-        notifier.flush(1.0)
+        notifier.flush(0.5)
         for server in (self._web, self._health_server):
             if server is not None:
                 server.stop()
@@ -188,27 +190,13 @@ class WorkerProcess:
         """Wait for runs that look whether to stop; close what is left as interrupted."""
         while self._conductor.going_on() and not self.stop.is_over:
             time.sleep(0.05)
-        for singleton in self._conductor.going_on():
+        left = self._conductor.going_on()
+        for singleton in left:
             logger.warning("interrupted job=%s run=%s", singleton.run.job_id, singleton.run.id)
-            singleton.interrupt()
-
-    def _sign_off(self) -> bool:
-        """Write the last row of this process within a bound, whatever the database does."""
-        done = threading.Event()
-
-        def write() -> None:
-            try:
-                sign_off_worker()
-                done.set()
-            except Exception as error:  # noqa: BLE001 (the process ends either way)
-                logger.warning("sign_off_not_possible error=%s", headline(error))
-            finally:
-                connections.close_all()
-
-        writer = threading.Thread(target=write, daemon=True)
-        writer.start()
-        writer.join(1.5)
-        return done.is_set()
+        works = [singleton.interrupt for singleton in left]
+        works += [loop.give_back_requests for loop in self._loops.values()]
+        works += [singleton.tell_interrupted for singleton in left]
+        write_within(WRITE_SECONDS, *works)
 
     def _take_signals(self) -> None:
         signal.signal(signal.SIGTERM, self._on_signal)
@@ -253,6 +241,30 @@ class WorkerProcess:
         }
 
 
+def write_within(seconds: float, *works: Callable[[], object]) -> bool:
+    """
+    Write what a process leaves behind, within a bound, whatever the database does.
+
+    Return whether all was written.
+    """
+    done = threading.Event()
+
+    def write() -> None:
+        try:
+            for work in works:
+                work()
+            done.set()
+        except Exception as error:  # noqa: BLE001 (the process ends either way)
+            logger.warning("last_write_not_possible error=%s", headline(error))
+        finally:
+            connections.close_all()
+
+    writer = threading.Thread(target=write, daemon=True)
+    writer.start()
+    writer.join(seconds)
+    return done.is_set()
+
+
 def channels_of(declaration: JobDeclaration) -> tuple[str, ...]:
     """Return the NOTIFY channels that wake a job: its queue's, and those it names."""
     own = (declaration.policy().queue,) if declaration.policy else ()
@@ -260,8 +272,11 @@ def channels_of(declaration: JobDeclaration) -> tuple[str, ...]:
 
 
 def cadence_text(declaration: JobDeclaration) -> str:
-    """Return in words when a job runs."""
-    text = declaration.cadence.explain()
+    """Return in words when a job runs, or why that cannot be told."""
+    try:
+        text = declaration.cadence.explain()
+    except Exception as error:  # noqa: BLE001 (a broken schedule stops no other job)
+        return f"broken schedule: {headline(error)}"
     return f"{text} and at commit" if declaration.policy else text
 
 

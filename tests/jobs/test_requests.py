@@ -69,7 +69,7 @@ def test_a_request_is_taken_once():
 
     taken = take()
 
-    assert [(item.run.job_id, item.trigger) for item in taken] == [(JOB, Trigger.MANUAL)]
+    assert [(run.job_id, run.trigger) for run in taken] == [(JOB, Trigger.MANUAL)]
     assert take() == []
     run = JobRun.objects.get()
     assert run.status == "running"
@@ -127,3 +127,64 @@ def test_a_waiting_request_is_cancelled_at_once():
 
     assert JobRun.objects.get().status == "cancelled"
     assert take() == []
+
+
+def test_slots_that_catch_up_run_one_by_one_and_hold_up_no_other_job():
+    hour = dt.datetime(2026, 6, 1, 12, tzinfo=dt.UTC)
+    JobState.objects.create(job_id="tests.other")
+    running = open_run(JOB, Trigger.CATCH_UP, slot=hour)
+    JobRun.objects.bulk_create(
+        JobRun(
+            job_id=JOB,
+            trigger="catch_up",
+            status="requested",
+            scheduled_for=hour + dt.timedelta(hours=number),
+        )
+        for number in range(1, 60)
+    )
+    JobRun.objects.create(job_id="tests.other", trigger="manual", status="requested")
+
+    def take_all():
+        return take_requests([JOB, "tests.other"], singletons=[JOB, "tests.other"], limit=5)
+
+    assert [run.job_id for run in take_all()] == ["tests.other"]
+    running.close(RunStatus.SUCCEEDED)
+    (next_one,) = take_all()
+    assert JobRun.objects.get(pk=next_one.id).scheduled_for == hour + dt.timedelta(hours=1)
+    assert next_one.trigger is Trigger.CATCH_UP
+
+
+def test_slots_that_catch_up_wait_for_longer_than_an_hour():
+    hour = dt.datetime(2026, 6, 1, 12, tzinfo=dt.UTC)
+    JobRun.objects.create(job_id=JOB, trigger="catch_up", status="requested", scheduled_for=hour)
+
+    with database_clock(JobRun.objects.get().created_at + dt.timedelta(hours=5)):
+        assert close_untaken() == 0
+
+
+def test_a_request_that_was_taken_and_not_begun_is_given_back():
+    request_run(JOB, requested_by="anna", reason="why")
+    (run,) = take()
+
+    assert run.give_back()
+
+    row = JobRun.objects.get()
+    assert (row.status, row.claimed_by, row.claim_token, row.started_at) == (
+        "requested",
+        "",
+        None,
+        None,
+    )
+    assert (row.requested_by, row.reason) == ("anna", "why")
+    assert len(take()) == 1
+
+
+def test_a_request_is_not_given_back_beside_a_later_one():
+    request_run(JOB, requested_by="anna")
+    (run,) = take()
+    later = request_run(JOB, requested_by="ben").run
+
+    assert run.give_back()
+
+    assert JobRun.objects.get(pk=run.id).status == "cancelled"
+    assert JobRun.objects.get(pk=later.pk).status == "requested"

@@ -254,3 +254,47 @@ def test_a_clock_of_the_application_that_is_off_changes_nothing(monkeypatch):
 
     assert schedule.due_jobs([job.id]) == []
     assert schedule.fire(job) is None
+
+
+def test_a_restart_inside_the_hour_that_comes_twice_does_not_run_its_slot_twice():
+    job = declare(Cron("30 2 * * *", zone="Europe/Berlin"))
+    before = dt.datetime(2026, 10, 24, 22, 0, tzinfo=dt.UTC)  # midnight of the autumn day
+    with database_clock(before) as clock:
+        schedule.anchor(job)
+        # A deploy every ten minutes, from before the overlap until after it.
+        for _ in range(24):
+            clock.advance(minutes=10)
+            schedule.anchor(job)
+            for _ in schedule.due_jobs([job.id]):
+                finish(schedule.fire(job))
+
+    assert [(slot.hour, slot.minute, status) for slot, _, status, _ in ledger()] == [
+        (0, 30, "succeeded")  # 02:30 of summer time; 01:30 UTC is 02:30 again
+    ]
+    assert JobState.objects.get().next_due_at == dt.datetime(2026, 10, 26, 1, 30, tzinfo=dt.UTC)
+
+
+def test_a_wildcard_runs_at_each_real_instant_of_the_hour_that_comes_twice():
+    job = declare(Cron("*/30 2 * * *", zone="Europe/Berlin"))
+    with database_clock(dt.datetime(2026, 10, 24, 22, 0, tzinfo=dt.UTC)) as clock:
+        schedule.anchor(job)
+        for _ in range(24):
+            clock.advance(minutes=10)
+            schedule.anchor(job)
+            for _ in schedule.due_jobs([job.id]):
+                finish(schedule.fire(job))
+
+    assert [(slot.hour, slot.minute) for slot, *_ in ledger()] == [(0, 0), (0, 30), (1, 0), (1, 30)]
+
+
+def test_a_worker_of_the_code_before_leaves_the_slots_of_an_edited_cadence_alone():
+    old, new = declare(Cron("0 4 * * 0")), declare(HOURLY)
+    with database_clock(NOON) as clock:
+        schedule.anchor(old)
+        schedule.anchor(new)
+        clock.advance(hours=1)
+
+        assert schedule.fire(old) is None
+
+        assert JobState.objects.get().next_due_at == dt.datetime(2026, 6, 1, 13, tzinfo=dt.UTC)
+        assert schedule.fire(new) is not None

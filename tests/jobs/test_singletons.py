@@ -180,3 +180,13 @@ def test_a_run_that_was_lost_meanwhile_is_not_overwritten(caplog):
 
     assert run.status == "lost"
     assert "stale_completion_rejected queue=job_runs" in caplog.text
+
+
+def test_a_job_that_leaves_the_interpreter_fails_and_is_no_longer_held():
+    def work(context):
+        raise SystemExit(3)
+
+    run = execute(work)
+
+    assert (run.status, run.error.splitlines()[0]) == ("failed", "SystemExit: 3")
+    assert run.pk not in open_runs.runs
