@@ -14,6 +14,7 @@ from jobs import conf, ledger
 from jobs.claims.holdings import holdings
 from jobs.failure import headline
 from jobs.loglimit import LineLimit
+from jobs.outage import is_outage
 from jobs.stopping import StopSignal
 from jobs.workers.registry import remove_dead_workers, report_worker
 
@@ -21,6 +22,7 @@ logger = logging.getLogger(__name__)
 ROW_SECONDS = 5.0
 CLEANING_SECONDS = 3600.0
 LONGEST_SECONDS = 5.0
+LOOK_SECONDS = 0.25
 
 
 class Heartbeat(threading.Thread):
@@ -41,8 +43,12 @@ class Heartbeat(threading.Thread):
         self._complaints = LineLimit()
 
     def run(self) -> None:
-        while not self._ended.wait(self._interval_seconds()):
-            self.beat()
+        beaten_at = time.monotonic()
+        # Looks more often than it beats: a row claimed meanwhile may have a shorter lease.
+        while not self._ended.wait(min(self._interval_seconds(), LOOK_SECONDS)):
+            if time.monotonic() - beaten_at >= self._interval_seconds():
+                beaten_at = time.monotonic()
+                self.beat()
         connections.close_all()
 
     def end(self) -> None:
@@ -52,24 +58,33 @@ class Heartbeat(threading.Thread):
     def beat(self) -> None:
         """Refresh everything once. A database that is away is complained of, not raised."""
         close_old_connections()
-        try:
-            for claim in holdings:
-                claim.heartbeat()
-            ledger.open_runs.heartbeat()
-            self._report()
-            if time.monotonic() - self._row_at >= ROW_SECONDS:
-                report_worker(self._describe())
-                ledger.close_lost()
-                self._row_at = time.monotonic()
-            if time.monotonic() - self._cleaned_at >= CLEANING_SECONDS:
-                remove_dead_workers()
-                self._cleaned_at = time.monotonic()
-        except Exception as error:  # noqa: BLE001 (the next beat tries again)
-            if self._complaints.allows():
-                logger.warning("heartbeat_not_possible error=%s", headline(error))
-            connections.close_all()
-        finally:
-            close_old_connections()
+        for part in (*(claim.heartbeat for claim in holdings), *self._parts()):
+            try:
+                part()
+            except Exception as error:  # noqa: BLE001 (one claim's trouble is not another's)
+                self._complain(error)
+                if is_outage(error):  # the next beat tries again
+                    break
+        close_old_connections()
+
+    def _parts(self) -> tuple[Callable[[], object], ...]:
+        return (ledger.open_runs.heartbeat, self._report, self._say_alive, self._clean)
+
+    def _say_alive(self) -> None:
+        if time.monotonic() - self._row_at >= ROW_SECONDS:
+            report_worker(self._describe())
+            ledger.close_lost()
+            self._row_at = time.monotonic()
+
+    def _clean(self) -> None:
+        if time.monotonic() - self._cleaned_at >= CLEANING_SECONDS:
+            remove_dead_workers()
+            self._cleaned_at = time.monotonic()
+
+    def _complain(self, error: Exception) -> None:
+        if self._complaints.allows():
+            logger.warning("heartbeat_not_possible error=%s", headline(error))
+        connections.close_all()
 
     def _interval_seconds(self) -> float:
         windows = [claim.policy.expiry.ms for claim in holdings]
