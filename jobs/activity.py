@@ -103,7 +103,19 @@ def _plain(context: dict[str, Any]) -> dict[str, Any]:
     if len(text) > CONTEXT_LIMIT:
         return {"cut": text[:CONTEXT_LIMIT]}
     try:
-        plain = json.loads(text)
+        plain = _storable(json.loads(text))
     except ValueError:
         return {"cut": text}
     return plain if isinstance(plain, dict) else {"value": plain}
+
+
+def _storable(value: Any) -> Any:
+    """Return a JSON value without the characters that JSON escapes and PostgreSQL refuses."""
+    match value:
+        case str():
+            return storable(value)
+        case list():
+            return [_storable(item) for item in value]
+        case dict():
+            return {storable(name): _storable(item) for name, item in value.items()}
+    return value
