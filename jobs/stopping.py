@@ -10,20 +10,27 @@ class StopSignal:
     """Set once, by a signal, an operator or the end of a test."""
 
     def __init__(self) -> None:
-        self._event = threading.Event()
+        # Re-entrant: a signal handler sets it, maybe within this thread's own wait, where an
+        # Event would wait for itself. A wait that misses the notice in that moment lasts its
+        # time, so the main thread waits for short times only.
+        self._changed = threading.Condition(threading.RLock())
+        self._is_set = False
         self._deadline = float("inf")
 
     def set(self, *, grace_ms: int = 0) -> None:
         """Ask for the stop; work in flight may go on for so long."""
-        if not self._event.is_set():
-            self._deadline = time.monotonic() + grace_ms / 1000
-            self._event.set()
+        with self._changed:
+            if not self._is_set:
+                self._deadline = time.monotonic() + grace_ms / 1000
+                self._is_set = True
+                self._changed.notify_all()
 
     def is_set(self) -> bool:
-        return self._event.is_set()
+        return self._is_set
 
     def wait(self, seconds: float | None = None) -> bool:
-        return self._event.wait(seconds)
+        with self._changed:
+            return self._changed.wait_for(self.is_set, seconds)
 
     @property
     def remaining_seconds(self) -> float:
@@ -33,4 +40,4 @@ class StopSignal:
     @property
     def is_over(self) -> bool:
         """True once the grace has ended."""
-        return self._event.is_set() and self.remaining_seconds <= 0
+        return self._is_set and self.remaining_seconds <= 0
