@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from jobs.errors import EngineroomError
+
 if TYPE_CHECKING:
     from emails.envelopes import ChannelError
 
@@ -18,7 +20,7 @@ def shown(value: str) -> str:
     return ascii(cut)
 
 
-class EmailError(Exception):
+class EmailError(EngineroomError):
     """The base of all errors of this package."""
 
 
@@ -202,3 +204,11 @@ class UnsubscribeAddressMissing(EmailError):
             "unsubscribe= needs its page. Add "
             'path("mail/", include("emails.urls")) to the URLs of the project.'
         )
+
+
+class UnknownMail(EngineroomError):
+    """A mail that is not there."""
+
+    def __init__(self, mail_id: int) -> None:
+        self.mail_id = mail_id
+        super().__init__(f"There is no mail {mail_id}: it never was, or it has been pruned.")

@@ -67,6 +67,7 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'suppressed addresses',
                 'db_table': 'email_suppressions',
                 'ordering': ('-id',),
+                'permissions': (('suppress_emailsuppression', 'Can suppress addresses'), ('unsuppress_emailsuppression', 'Can take addresses off the suppression list')),
             },
         ),
         migrations.AlterModelOptions(

@@ -42,6 +42,10 @@ class EmailSuppression(models.Model):
         verbose_name = "suppressed address"
         verbose_name_plural = "suppressed addresses"
         ordering = ("-id",)
+        permissions = (
+            ("suppress_emailsuppression", "Can suppress addresses"),
+            ("unsuppress_emailsuppression", "Can take addresses off the suppression list"),
+        )
         constraints = (
             models.UniqueConstraint(
                 fields=("address", "reason", "list_name"), name="email_suppressions_once"

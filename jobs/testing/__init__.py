@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jobs.testing.clock import DatabaseClock, database_clock
+from jobs.testing.mail import assert_mail_queued
 from jobs.testing.running import drain, run_once
 from jobs.testing.schedulers import FakeIntervalScheduler, FakeScheduler, FakeTask
 
@@ -11,6 +12,7 @@ __all__ = [
     "FakeIntervalScheduler",
     "FakeScheduler",
     "FakeTask",
+    "assert_mail_queued",
     "database_clock",
     "drain",
     "run_once",
