@@ -120,15 +120,14 @@ class Claim:
 
     def bury(self, row: QueueRow, error: BaseException | str, **fields: Any) -> int:
         """Make a row a dead letter: it will never be retried by itself."""
-        values = {"status": self.policy.dead_status, "last_error": _error_text(error)}
+        values = {
+            **self.policy.on_bury,
+            "status": self.policy.dead_status,
+            "last_error": _error_text(error),
+        }
         changed = self._settle([row], values | fields)
         if changed:
-            logger.error(
-                "dead_letter queue=%s id=%s error=%s",
-                self.policy.queue,
-                row.pk,
-                str(values["last_error"]).partition("\n")[0],
-            )
+            _report_dead(self.policy, [row.pk], str(values["last_error"]).partition("\n")[0])
         return changed
 
     def wait(self, row: QueueRow, *, delay_ms: int, **fields: Any) -> int:
@@ -258,6 +257,7 @@ def bury_exhausted(policy: ClaimPolicy, *, limit: int = 100) -> list[int]:
     spent = rows.filter(policy.stale, policy.exhausted, begun_at__isnull=False)
     values: dict[str, Any] = dict.fromkeys(policy.model.CLAIM_COLUMNS) | {
         **policy.on_claim,
+        **policy.on_bury,
         "status": policy.dead_status,
         "last_error": Concat(
             Value("The worker died "),
@@ -275,9 +275,20 @@ def bury_exhausted(policy: ClaimPolicy, *, limit: int = 100) -> list[int]:
         )
         if ids:
             rows.filter(pk__in=ids).update(**values)
-    for row_id in ids:
-        logger.error("dead_letter queue=%s id=%s error=worker_died", policy.queue, row_id)
+    if ids:
+        _report_dead(policy, ids, "worker_died")
     return ids
+
+
+def _report_dead(policy: ClaimPolicy, ids: Sequence[int], error: str) -> None:
+    if policy.on_dead is None:
+        for row_id in ids:
+            logger.error("dead_letter queue=%s id=%s error=%s", policy.queue, row_id, error)
+        return
+    try:
+        policy.on_dead(ids)
+    except Exception:  # the rows are dead letters already, whatever becomes of the news
+        logger.exception("dead_letter queue=%s ids=%s error=%s", policy.queue, list(ids), error)
 
 
 def _deaths(policy: ClaimPolicy) -> Any:

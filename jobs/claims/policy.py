@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -91,6 +91,10 @@ class ClaimPolicy:
     dead_status: str = "failed"
     # Further columns that the claim writes, in terms of the row as it was.
     on_claim: Mapping[str, Combinable | Any] = field(default_factory=dict)
+    # Further columns that are written to a row which becomes a dead letter.
+    on_bury: Mapping[str, Combinable | Any] = field(default_factory=dict)
+    # Told of dead letters once they are committed, in place of the line in the log.
+    on_dead: Callable[[Sequence[int]], None] | None = None
     # Columns to read; all by default. The primary key is always read.
     columns: tuple[str, ...] | None = None
     # Rows left out in other ways than a Q can say are claimed through another alias.
