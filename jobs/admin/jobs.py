@@ -66,7 +66,7 @@ class JobStateAdmin(ReadOnlyAdmin):
     search_fields = ("pk",)  # shows the box; the list itself looks through the ids
     search_help_text = "A part of a job's id"
     list_filter = (HealthFilter, PackageFilter, SourceFilter, KindFilter)
-    list_display = ("name", "state", "last_20", "last_run", "next_run", "cadence", "by_hand")
+    list_display = ("name", "state", "last_20", "last_run", "next_run", "rhythm", "by_hand")
     list_display_links = None
 
     def get_urls(self) -> list[URLPattern]:
@@ -115,7 +115,7 @@ class JobStateAdmin(ReadOnlyAdmin):
         return next_cell(row.item)
 
     @admin.display(description="cadence")
-    def cadence(self, row: Any) -> SafeString | str:
+    def rhythm(self, row: Any) -> SafeString | str:
         return cadence_cell(row.item.cadence)
 
     @admin.display(description="by hand")
@@ -133,7 +133,6 @@ class JobStateAdmin(ReadOnlyAdmin):
             "state": health_state(item),
             "buttons": self.buttons(request, item),
             "strip": strip(item.last_runs or (), now=item.read_at),
-            "cadence": cadence_cell(item.cadence),
             "zone": (item.cadence.timezone if item.cadence else None) or "UTC",
             "fires": [(fire, DAYLIGHT_WORDS.get(fire.daylight or "")) for fire in item.next_fires],
             "runs": [_run_row(run) for run in item.last_runs or ()],

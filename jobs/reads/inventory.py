@@ -36,6 +36,7 @@ from jobs.reads.job_history import (
     read_history,
 )
 from jobs.reads.links import admin_url
+from jobs.reads.workers import ALIVE_WITHIN
 from jobs.schedule import database_now
 
 
@@ -99,7 +100,7 @@ def list_jobs(*, limit_ms: int = HISTORY_LIMIT_MS) -> Inventory:
     return Inventory(
         items=tuple(JobItem(**_item(job_id, states, history, moment)) for job_id in ids),
         history_slow=history.is_slow,
-        worker_alive=moment.alive_since is not None,
+        worker_alive=moment.worker_alive,
     )
 
 
@@ -126,7 +127,8 @@ def get_job(
 @dataclass(frozen=True, kw_only=True)
 class _Moment:
     now: dt.datetime  # by the database's clock
-    alive_since: dt.datetime | None  # None: no worker is alive
+    alive_since: dt.datetime | None  # since when there have been workers without a gap
+    worker_alive: bool
 
 
 def _state_rows() -> QuerySet[JobState]:
@@ -137,7 +139,14 @@ def _moment(states: Iterable[Any]) -> _Moment:
     # The clock comes with the rows; only a database without any is asked for it alone.
     first = next(iter(states), None)
     now = database_now() if first is None else first.read_at
-    return _Moment(now=now, alive_since=alive_since(_workers(), now=now))
+    workers = _workers()
+    return _Moment(
+        now=now,
+        alive_since=alive_since(workers, now=now),
+        worker_alive=any(
+            not worker.is_stopped and now - worker.heartbeat_at < ALIVE_WITHIN for worker in workers
+        ),
+    )
 
 
 def _item(
@@ -244,6 +253,14 @@ def _fires(facts: JobFacts, *, now: dt.datetime) -> tuple[Fire, ...]:
 
 
 def _workers() -> list[WorkerFacts]:
-    columns = ("name", "started_at", "heartbeat_at")
-    rows = Worker.objects.order_by("-heartbeat_at").values(*columns)[:WORKERS_READ]
-    return [WorkerFacts(**row) for row in rows]
+    columns = ("name", "started_at", "heartbeat_at", "stopped_at")
+    rows = Worker.objects.order_by("-heartbeat_at").only(*columns)[:WORKERS_READ]
+    return [
+        WorkerFacts(
+            name=row.name,
+            started_at=row.started_at,
+            heartbeat_at=row.heartbeat_at,
+            is_stopped=row.stopped_at is not None,
+        )
+        for row in rows
+    ]

@@ -7,7 +7,7 @@ import datetime as dt
 import factory
 from django.utils import timezone
 
-from jobs.models import ActivityLog, AuditLog, JobRun, Worker
+from jobs.models import ActivityLog, Alert, AuditLog, JobRun, JobState, Worker
 
 
 class JobRunFactory(factory.django.DjangoModelFactory):
@@ -35,6 +35,27 @@ class JobRunFactory(factory.django.DjangoModelFactory):
         lambda run: run.started_at and run.started_at + dt.timedelta(seconds=0.4)
     )
     claimed_by = "web-1:4121:a1b2c3"
+
+
+class JobStateFactory(factory.django.DjangoModelFactory):
+    """A job that a worker has taken up."""
+
+    class Meta:
+        model = JobState
+
+    job_id = "emails.processor"
+    last_tick_at = factory.LazyFunction(timezone.now)
+
+
+class AlertFactory(factory.django.DjangoModelFactory):
+    """An open alert about a job that failed three times."""
+
+    class Meta:
+        model = Alert
+
+    rule = "consecutive_failures"
+    subject = "emails.processor"
+    detail = "3 scheduled runs in a row failed; no good one is known"
 
 
 class ActivityLogFactory(factory.django.DjangoModelFactory):
