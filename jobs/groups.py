@@ -23,7 +23,7 @@ ADMINISTRATOR = "Administrator"
 
 # First words of the permissions that let an operator mend things without losing any.
 OPERATOR_WORDS = frozenset(
-    {"run", "pause", "resume", "cancel", "acknowledge", "retry", "requeue", "replay"}
+    {"run", "pause", "resume", "cancel", "acknowledge", "retry", "requeue", "replay", "resend"}
 )
 # What operators need to see besides rows. Bodies, such as of mail, are for administrators.
 OPERATOR_VIEWS = frozenset({"view_run_output"})

@@ -58,6 +58,9 @@ class ConsoleCommand(EngineCommand):
     A closed pipe ends it quietly, as after ``| head``; so does Ctrl-C while it follows.
     """
 
+    # What is wrong with a site must not be in the way of looking at it; manage.py check says it.
+    requires_system_checks = ()
+
     def execute(self, *args: Any, **options: Any) -> str | None:
         if os.environ.get("NO_COLOR") and not options.get("force_color"):
             options["no_color"] = True

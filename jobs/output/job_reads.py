@@ -61,7 +61,13 @@ def add_to(commands: Subcommands) -> None:
     add_paging(runs)
     log = commands.add("run-log", show_run_log, "what a run logged, or printed")
     log.add_argument("run", type=row_id, metavar="RUN")
-    log.add_argument("--stdout", action="store_true", help="what it printed, not what it logged")
+    # Under another name: Django's own option of that name is where a command writes to.
+    log.add_argument(
+        "--stdout",
+        action="store_true",
+        dest="printed",
+        help="what it printed, not what it logged",
+    )
     log.add_argument("--follow", action="store_true", help="go on until the run has ended")
     add_paging(log, default=LARGEST_LIMIT)
 
@@ -116,7 +122,7 @@ def show_runs(console: ConsoleCommand, options: Options) -> None:
 def show_run_log(console: ConsoleCommand, options: Options) -> None:
     """Print what a run logged or printed, and with ``--follow`` what comes until its end."""
     run = _run(options["run"])
-    if options["stdout"]:
+    if options["printed"]:
         show_output(console, run, options)
     else:
         show_log(console, run, options)
