@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, cast
 
 from emails.channel import Admission, Channel
+from emails.models import EmailJob
 from emails.screening import Screen
 from emails.throttles import Throttles
 from jobs.claims import Claim, ClaimPolicy, claim_rows
@@ -50,4 +52,5 @@ class MailPass(QueuePass):
         claim = claim_rows(self.policy, limit=limit)
         if claim is not None:
             self._screen.look(claim)
+            self._mail_work.bodies.read_ahead(cast("Sequence[EmailJob]", claim.rows))
         return claim

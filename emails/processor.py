@@ -17,11 +17,12 @@ from typing import Any, cast
 from django.db import DatabaseError, InterfaceError
 
 from emails import conf
+from emails.bodies import Bodies
 from emails.channel import Channel
 from emails.claiming import MailPass
 from emails.delivery import Transport, open_transport, parse_delivery_url
 from emails.envelopes import ChannelError, DeliveryResult, Envelope
-from emails.models import EmailBody, EmailJob
+from emails.models import EmailJob
 from emails.policy import email_policy, in_doubt
 from emails.recipients import ITS_OWN, Settlement, Verdict, pending_addresses, settle
 from emails.replies import BEFORE_MAIL, Outcome, Stage
@@ -93,6 +94,7 @@ class MailWork:
         self.channel = channel
         self.throttles = Throttles()
         self.screen = Screen(self.throttles)
+        self.bodies = Bodies()
         self.probe: int | None = None  # the mail with which a paused channel is tried
         self._transport = transport
         self._sending: set[int] = set()
@@ -135,17 +137,20 @@ class MailWork:
             self._suppress(claim, mail, screened)
             return
         if not screened.to_try:
+            if screened.held and not mail.last_error:
+                mail.last_error = f"waits: {min(screened.held)} is in a throttled domain"
             nothing = DeliveryResult(recipients=())
             settlement = self._settled(mail, screened.recipients, nothing, screened)
-            self._write(claim, mail, settlement, delay_ms=int(screened.held_seconds * 1000) or None)
+            self._write(claim, mail, settlement, delay_ms=self._domain_wait_ms(settlement))
             return
-        claim.begin(mail)
-        body = EmailBody.objects.filter(pk=mail.pk).values_list("raw", flat=True).first()
+        # A crash of the database, not of this worker, may forget that: nothing was said yet.
+        claim.begin(mail, is_durable=False)
+        body = self.bodies.take(mail)
         if body is None:
             claim.bury(mail, "The body of this mail has been removed; it cannot be sent.")
             self.context.tally(dead=1)
             return
-        settlement, delay_ms = self._deliver(claim, mail, bytes(body), screened)
+        settlement, delay_ms = self._deliver(claim, mail, body, screened)
         self._write(claim, mail, settlement, delay_ms=delay_ms)
 
     def _deliver(
@@ -175,6 +180,8 @@ class MailWork:
             hung_up = bool(throttled and result.addresses(Outcome.LOST))
             goes_on = (result.rest_at_once and not left.issuperset(addresses)) or hung_up
             if not (left and goes_on) or self.context.stop.is_over:
+                if delay_ms is None:
+                    delay_ms = self._domain_wait_ms(settlement)
                 return settlement, delay_ms
             recipients = settlement.recipients
             # What was accepted is committed before the next transaction begins.
@@ -182,7 +189,7 @@ class MailWork:
             self._sending.discard(mail.pk)
 
     def _learn(self, mail: EmailJob, result: DeliveryResult) -> int | None:
-        """Note what an answer says of the channel and of domains; return how long to wait."""
+        """Note what an answer says of the channel and of domains; return a pause if it is one."""
         if result.channel_error is not None:
             delay_ms = self._fail_channel(mail, result.channel_error)
             if result.channel_error.stage in BEFORE_MAIL:
@@ -198,12 +205,19 @@ class MailWork:
                 self._fail_channel(mail, ChannelError(stage=Stage.MAIL, detail=detail))
         domains = {item["address"]: item["domain"] for item in mail.recipients}
         self.throttles.accept(domains[address] for address in result.accepted)
+        for each in result.recipients:
+            if each.outcome is Outcome.THROTTLED_DOMAIN:
+                self.throttles.hold(domains[each.address], each.reply)
+        return None
+
+    def _domain_wait_ms(self, settlement: Settlement) -> int | None:
+        """Return how long until the first domain of a pending recipient may be tried."""
         waits = [
-            self.throttles.hold(domains[each.address], each.reply)
-            for each in result.recipients
-            if each.outcome is Outcome.THROTTLED_DOMAIN
+            self.throttles.seconds_left(item["domain"])
+            for item in settlement.recipients
+            if item["state"] == "pending"
         ]
-        return int(min(waits) * 1000) if waits else None
+        return int(min(filter(None, waits), default=0.0) * 1000) or None
 
     def _fail_channel(self, mail: EmailJob, error: ChannelError) -> int:
         if self.probe == mail.pk:

@@ -28,7 +28,7 @@ from jobs.failure import describe, storable
 from jobs.outage import persist
 from jobs.queues import QueueRow
 from jobs.redaction import mask_secrets
-from jobs.transactions import run_shortly, short_transaction
+from jobs.transactions import short_transaction, write_shortly
 
 logger = logging.getLogger(__name__)
 
@@ -63,14 +63,19 @@ class Claim:
         self.begun: set[int] = set(self.held) if policy.whole_claims else set()
         holdings.add(self)
 
-    def begin(self, row: QueueRow, **fields: Any) -> None:
-        """Commit that work on the row begins. Raises ``LostClaimError``."""
-        self.note(row, begun_at=ClockTime(), **fields)
+    def begin(self, row: QueueRow, *, is_durable: bool = True, **fields: Any) -> None:
+        """
+        Commit that work on the row begins. Raises ``LostClaimError``.
+
+        Not durable, a crash of the database itself may forget it: the row is then claimed
+        again as one that nothing is known against. A crash of this process forgets nothing.
+        """
+        self.note(row, is_durable=is_durable, begun_at=ClockTime(), **fields)
         self.begun.add(row.pk)
 
-    def note(self, row: QueueRow, **fields: Any) -> None:
+    def note(self, row: QueueRow, *, is_durable: bool = True, **fields: Any) -> None:
         """Write columns of a row in work. Raises ``LostClaimError`` when it is lost."""
-        if not self._write([row], fields):
+        if not self._write([row], fields, is_durable=is_durable):
             raise LostClaimError(self.policy.queue, row.pk)
 
     def complete(self, *rows: QueueRow, **fields: Any) -> int:
@@ -214,10 +219,12 @@ class Claim:
     def _ended(self, values: dict[str, Any]) -> dict[str, Any]:
         return dict.fromkeys(self.policy.model.CLAIM_COLUMNS) | values
 
-    def _write(self, rows: Iterable[QueueRow], values: dict[str, Any]) -> int:
+    def _write(
+        self, rows: Iterable[QueueRow], values: dict[str, Any], *, is_durable: bool = True
+    ) -> int:
         """Write columns of rows that stay in work."""
         ids = [row.pk for row in rows if self.holds(row)]
-        changed = self._update(ids, values)
+        changed = self._update(ids, values, is_durable=is_durable)
         with self._lock:
             # What another thread has settled in this moment is not lost.
             lost = [
@@ -228,12 +235,13 @@ class Claim:
         self._report_lost(lost)
         return len(changed)
 
-    def _update(self, ids: Collection[int], values: dict[str, Any]) -> set[int]:
+    def _update(
+        self, ids: Collection[int], values: dict[str, Any], *, is_durable: bool = True
+    ) -> set[int]:
         if not ids:
             return set()
         statement = fenced_update(self.policy, ids, self.token, values)
-        (changed,) = run_shortly(self.policy.using, statement)
-        return {row_id for (row_id,) in changed}
+        return write_shortly(self.policy.using, statement, is_durable=is_durable)
 
     def _report_lost(self, ids: Iterable[int]) -> None:
         for row_id in ids:

@@ -47,6 +47,7 @@ def fenced_update(
     The statement returns the ids of the rows that it changed.
     """
     connection = connections[policy.using]
+    connection.close_if_health_check_failed()
     connection.ensure_connection()
     form = _form(policy, values)
     given: dict[Variable, Any] = {IDS: f"{{{','.join(map(str, ids))}}}", TOKEN: token}

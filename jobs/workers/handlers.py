@@ -7,9 +7,11 @@ import contextvars
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable
 
 from django.db import close_old_connections, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 logger = logging.getLogger(__name__)
 IDLE_SECONDS = 60.0
@@ -64,3 +66,24 @@ class HandlerThreads:
                 return self._tasks.get_nowait()  # came between the time-out and the lock
             self._threads -= 1
         return None
+
+
+def close_broken_connections() -> None:
+    """
+    Close what a row has left unusable to the next one on its thread.
+
+    ``close_old_connections`` would have the server asked about all of them, for each row.
+    """
+    for connection in connections.all(initialized_only=True):
+        if connection.errors_occurred or _is_old(connection) or _is_left_open(connection):
+            connection.close_if_unusable_or_obsolete()
+
+
+def _is_old(connection: BaseDatabaseWrapper) -> bool:
+    return connection.close_at is not None and time.monotonic() >= connection.close_at
+
+
+def _is_left_open(connection: BaseDatabaseWrapper) -> bool:
+    return connection.connection is not None and (
+        connection.autocommit != connection.settings_dict["AUTOCOMMIT"]
+    )

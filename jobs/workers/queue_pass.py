@@ -23,7 +23,7 @@ from jobs.declarations import job
 from jobs.errors import LostClaimError
 from jobs.outage import is_outage
 from jobs.queues import QueueRow
-from jobs.workers.handlers import HandlerThreads
+from jobs.workers.handlers import HandlerThreads, close_broken_connections
 
 logger = logging.getLogger(__name__)
 LOOK_SECONDS = 0.25
@@ -73,14 +73,15 @@ class QueuePass:
 
     def run(self) -> None:
         """Work until nothing is due and nothing is in flight, or until the stop."""
-        dead = bury_exhausted(self.policy)
-        if dead:
-            self.context.tally(dead=len(dead))
+        buried = False
         while not self.context.should_stop():
             self._refill()
             if self.is_held:
                 self._release_unstarted()
             self._dispatch()
+            if not buried:
+                _bury_exhausted(self.context, self.policy)
+                buried = True
             if not self._in_flight and not self._unstarted and not self._may_have_more:
                 return
             self._wait()
@@ -107,7 +108,8 @@ class QueuePass:
                 self._may_have_more = False
                 return
             self.context.tally(claimed=len(claim.rows))
-            self._unstarted.extend((claim, row) for row in claim.rows)
+            with self._changed:
+                self._unstarted.extend((claim, row) for row in claim.rows)
             room = self._room()
 
     def _room(self) -> int:
@@ -121,21 +123,46 @@ class QueuePass:
         return self.policy.batch - len(self._unstarted)
 
     def _dispatch(self) -> None:
-        while self._unstarted and len(self._in_flight) < self._threads.size:
-            claim, row = self._unstarted.popleft()
-            if not claim.holds(row):
-                continue
-            with self._changed:
-                self._in_flight[claim.token, row.pk] = (claim, row)
-            self._threads.submit(lambda claim=claim, row=row: self._run_row(claim, row))  # type: ignore[misc]
+        while begun := self._begin_next():
+            self._threads.submit(lambda begun=begun: self._run_rows(*begun))  # type: ignore[misc]
 
-    def _run_row(self, claim: Claim, row: QueueRow) -> None:
+    def _begin_next(self) -> tuple[Claim, QueueRow] | None:
+        """Take the next row out of the queue's hands into a handler's, if one is free."""
+        with self._changed:
+            while self._unstarted and len(self._in_flight) < self._threads.size:
+                claim, row = self._unstarted.popleft()
+                if claim.holds(row):
+                    self._in_flight[claim.token, row.pk] = (claim, row)
+                    return claim, row
+        return None
+
+    def _run_rows(self, claim: Claim, row: QueueRow) -> None:
+        """Work on a row and on those after it: a thread that goes on costs no hand-over."""
+        following: tuple[Claim, QueueRow] | None = (claim, row)
+        while following is not None:
+            following = self._run_row(*following)
+            close_broken_connections()
+
+    def _run_row(self, claim: Claim, row: QueueRow) -> tuple[Claim, QueueRow] | None:
+        """Work on one row; return the next one, which is then in flight."""
+        following = None
+        has_ended = False
         try:
             self._work.work(claim, row)
+            has_ended = True
         finally:
             with self._changed:
                 self._in_flight.pop((claim.token, row.pk), None)
-                self._changed.notify_all()
+                if has_ended:
+                    following = self._begin_following()
+                if following is None or len(self._unstarted) < self._threads.size:
+                    self._changed.notify_all()
+        return following
+
+    def _begin_following(self) -> tuple[Claim, QueueRow] | None:
+        if self.context.should_stop() or self.is_held:
+            return None
+        return self._begin_next()
 
     def _wait(self) -> None:
         """Wait until a row has ended, or a while, in which a wake-up may have come."""
@@ -157,9 +184,10 @@ class QueuePass:
 
     def _release_unstarted(self) -> None:
         by_claim: dict[Claim, list[QueueRow]] = {}
-        for claim, row in self._unstarted:
-            by_claim.setdefault(claim, []).append(row)
-        self._unstarted.clear()
+        with self._changed:
+            for claim, row in self._unstarted:
+                by_claim.setdefault(claim, []).append(row)
+            self._unstarted.clear()
         for claim, rows in by_claim.items():
             self.context.tally(released=claim.release(*rows))
 
@@ -246,20 +274,30 @@ def work_whole_claims(
     The function settles the rows; those that it leaves are completed, and an exception
     fails them.
     """
-    dead = bury_exhausted(policy)
-    if dead:
-        context.tally(dead=len(dead))
     claim: Claim | None = None
+    buried = False
     while not context.should_stop():
         context.woken.clear()
         claim = claim or claim_rows(policy)
-        if claim is None:
+        found = claim is not None
+        if claim is not None:
+            context.tally(claimed=len(claim.rows))
+            claim = _work_whole(context, claim, handle)
+            context.checkpoint()
+        if not buried:
+            _bury_exhausted(context, policy)
+            buried = True
+        if not found:
             return
-        context.tally(claimed=len(claim.rows))
-        claim = _work_whole(context, claim, handle)
-        context.checkpoint()
     if claim is not None:
         context.tally(released=claim.release())
+
+
+def _bury_exhausted(context: RunContext, policy: ClaimPolicy) -> None:
+    """Once in a pass, after its first claim: what was just enqueued need not wait for it."""
+    dead = bury_exhausted(policy)
+    if dead:
+        context.tally(dead=len(dead))
 
 
 def _work_whole(context: RunContext, claim: Claim, handle: Callable[[Claim], None]) -> Claim | None:

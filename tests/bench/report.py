@@ -10,7 +10,7 @@ from pathlib import Path
 LINES = (
     ("drain_1", "jobs/s, one process", "limit_1", "50 % of pgbench, or 30,000"),
     ("drain_2", "jobs/s, two processes", "limit_2", ""),
-    ("pickup_ms_p50", "ms from commit to start, median", "notify_ms_p50", "8 × a bare NOTIFY"),
+    ("pickup_ms_p50", "ms from commit to start, median", "notify_ms_p50", "8 times a bare NOTIFY"),
     ("pickup_ms_p99", "ms from commit to start, 99 of 100", "notify_ms_p50", ""),
     ("finished_1m_ratio", "rate beside a million finished rows", "", "0.90"),
     ("pending_1m_ratio", "rate before a million pending rows", "", "0.90"),
