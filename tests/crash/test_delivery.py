@@ -50,7 +50,7 @@ def test_every_committed_mail_is_delivered_once_and_no_other(
         fleet.start("--only", "emails.processor").await_start()
     began = time.monotonic()
 
-    committed = send_all(2000 if FULL else 480)
+    committed = send_all(2000 if FULL else 240)
 
     wait_until(all_sent, seconds=200, what="everything is sent")
     figures(mails=len(committed), seconds=round(time.monotonic() - began, 1))
@@ -105,14 +105,14 @@ def test_no_mail_goes_twice_when_workers_are_stopped_and_started_all_the_time(
 ):
     sink = make_sink("--seconds", "0.1")
     fleet = make_fleet(EMAIL_DELIVERY_URL=sink.url)
-    committed = send_all(80)
+    committed = send_all(48)
     deploys = 0
 
     while not all_sent():
         worker = fleet.start("--only", "emails.processor")
         worker.await_start()
         before = len(sink.mails())
-        wait_until(lambda before=before: len(sink.mails()) > before + 12 or all_sent())
+        wait_until(lambda before=before: len(sink.mails()) > before + 8 or all_sent())
         assert worker.stop() == 0
         deploys += 1
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 import time
+import urllib.error
+import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import psutil
 import pytest
 
 from project.postgres import pidfile
@@ -35,6 +41,14 @@ class Server:
         postmaster = pidfile.find_postmaster(self.site.places.data)
         assert postmaster
         os.kill(postmaster.pid, signal.SIGQUIT)
+        wait_until(lambda: not pidfile.is_alive(postmaster.pid), seconds=30)
+        self.leave()
+
+    def shut_down(self) -> None:
+        """Stop it as ``pg_ctl stop`` does: connections are told, and ended."""
+        postmaster = pidfile.find_postmaster(self.site.places.data)
+        assert postmaster
+        os.kill(postmaster.pid, signal.SIGINT)
         wait_until(lambda: not pidfile.is_alive(postmaster.pid), seconds=30)
         self.leave()
 
@@ -69,6 +83,13 @@ def running(tmp_path_factory) -> Iterator[tuple[Server, Fleet]]:
     environment = {
         "WORKER_SHUTDOWN_GRACE_MS": str(GRACE_SECONDS * 1000),
         "EMAIL_DELIVERY_URL": "console:",
+        "WORKER_HEALTH": "127.0.0.1:0",
+        "SCHEDULED": json.dumps(
+            [
+                {"id": "scheduled.second", "cadence": "every 1000"},
+                {"id": "scheduled.deaf", "cadence": "every 1000", "work": "sleep"},
+            ]
+        ),
     }
     with throw_away() as site:
         server = Server(site)
@@ -93,7 +114,7 @@ def server(running, fleet) -> Server:
     server, _ = running
     if server.attachment is None:
         server.start()
-    server.ask("TRUNCATE testapp_parcels, testapp_delivery")
+    server.ask("TRUNCATE testapp_parcels, testapp_delivery, job_runs, job_states, workers")
     return server
 
 
@@ -168,3 +189,101 @@ def test_a_worker_that_waits_for_its_database_can_be_stopped(server, fleet):
     worker.await_output("Waiting for the database: ")
 
     assert worker.stop() == 0
+
+
+OUTAGE_SECONDS = 120 if FULL else 8
+LOOPS = ("testapp.parcels", "scheduled.second")
+
+
+def health(worker, page):
+    """Return the status and the reasons of a health page of a worker, whose port is its own."""
+    sockets = psutil.Process(worker.pid).net_connections("tcp")
+    (port,) = {one.laddr.port for one in sockets if one.status == psutil.CONN_LISTEN}
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{page}", timeout=15) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+@pytest.mark.timeout(400 if FULL else 150)
+def test_four_workers_outlast_a_server_that_is_stopped_and_started_again(server, fleet, figures):
+    workers = [fleet.start("--only", *LOOPS) for _ in range(4)]
+    for worker in workers:
+        worker.await_start()
+    server.add_parcels(20, "sleep 0.3")
+    wait_until(lambda: server.count("status = 'done'") > 3)
+    wait_until(lambda: {health(worker, "/readyz")[0] for worker in workers} == {200})
+    before = [worker.output() for worker in workers]
+
+    server.shut_down()
+    stopped = time.monotonic()
+    wait_until(lambda: {health(worker, "/readyz")[0] for worker in workers} == {503})
+    while time.monotonic() - stopped < OUTAGE_SECONDS:
+        assert {health(worker, "/healthz")[0] for worker in workers} == {200}
+        time.sleep(1)
+    server.start()
+    started = time.monotonic()
+    server.add_parcels(20)
+
+    # The backoff has a cap of 30 s, and a poll comes after it.
+    wait_until(lambda: server.count("id > 20 AND status <> 'pending'") > 0, seconds=45)
+    next_claim = time.monotonic() - started
+    wait_until(lambda: server.count("status = 'done'") == 40, seconds=60)
+    wait_until(lambda: {health(worker, "/readyz")[0] for worker in workers} == {200}, seconds=60)
+    lines = [
+        [line for line in worker.output()[len(seen) :].splitlines() if re.match(r"\d{4}-", line)]
+        for worker, seen in zip(workers, before, strict=True)
+    ]
+    figures(
+        outage_seconds=OUTAGE_SECONDS,
+        next_claim_after=round(next_claim, 1),
+        log_lines_per_worker=[len(some) for some in lines],
+    )
+    assert [worker.code for worker in workers] == [None] * 4
+    ((handled, most),) = server.ask(
+        "SELECT count(DISTINCT row_id), max(times) FROM (SELECT row_id, count(*) AS times"
+        " FROM testapp_delivery WHERE queue = 'testapp_parcels' GROUP BY row_id) AS t"
+    )
+    assert handled == 40
+    assert most <= 2
+    assert_slots_ran_once(server)
+    for worker, some in zip(workers, lines, strict=True):
+        assert "Traceback" not in worker.output()
+        # Loop, conductor, heartbeat, LISTEN, notifier, and one per row in work: each may say
+        # it once in half a minute.
+        allowed = 1 + OUTAGE_SECONDS // 30
+        events = Counter(event_of(line) for line in some)
+        for event in ("pass_not_possible", "conductor_failed", "heartbeat_not_possible"):
+            assert events[event] <= allowed, (event, some)
+        assert len(some) < 8 * allowed + 20, some
+    assert [worker.stop() for worker in workers] == [0] * 4
+
+
+def event_of(line):
+    found = re.search(r" [\w.]+ (\w+)( |$)", line)
+    return found[1] if found else line
+
+
+def assert_slots_ran_once(server):
+    rows = server.ask(
+        "SELECT row_id, count(*) FROM testapp_delivery"
+        " WHERE queue = 'scheduled.second' GROUP BY row_id"
+    )
+    assert rows
+    assert {times for _, times in rows} == {1}
+    ((held,),) = server.ask("SELECT count(*) FROM job_runs WHERE status = 'requested'")
+    assert held == 0
+
+
+@pytest.mark.timeout(150)
+def test_a_stop_without_a_database_does_not_wait_for_a_singleton_to_be_written(server, fleet):
+    worker = fleet.start("--only", "scheduled.deaf", "testapp.parcels")
+    wait_until(lambda: server.ask("SELECT 1 FROM testapp_delivery LIMIT 1"))
+    server.crash()
+    asked = time.monotonic()
+    worker.send(signal.SIGTERM)
+
+    assert worker.wait(seconds=40) > 0
+    assert time.monotonic() - asked < GRACE_SECONDS + (5 if FULL else 15)

@@ -76,7 +76,8 @@ UPDATE "testapp_crates"
     "lease_expires_at" = (clock_timestamp() + '0:01:00'::interval),
     "attempts" = (("testapp_crates"."attempts" + 1) - CASE WHEN ("testapp_crates"."begun_at" IS NULL AND "testapp_crates"."status" = 'processing') THEN 1 ELSE 0 END)
 FROM due
-WHERE "testapp_crates"."id" = due.id
+WHERE "testapp_crates"."id" = ANY (ARRAY(SELECT id
+  FROM due)) AND "testapp_crates"."id" = due.id
 RETURNING "testapp_crates"."status",
     "testapp_crates"."attempts",
     "testapp_crates"."stale_recoveries",

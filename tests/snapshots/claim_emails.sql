@@ -85,7 +85,8 @@ UPDATE "email_jobs"
     "possible_duplicate" = CASE WHEN "email_jobs"."sending_since" IS NOT NULL THEN true ELSE "email_jobs"."possible_duplicate" END,
     "sending_since" = NULL
 FROM due
-WHERE "email_jobs"."id" = due.id
+WHERE "email_jobs"."id" = ANY (ARRAY(SELECT id
+  FROM due)) AND "email_jobs"."id" = due.id
 RETURNING "email_jobs"."attempts",
     "email_jobs"."stale_recoveries",
     "email_jobs"."interruptions",
@@ -111,6 +112,8 @@ RETURNING "email_jobs"."attempts",
     "email_jobs"."to_display",
     "email_jobs"."size",
     "email_jobs"."kind",
+    "email_jobs"."is_list_mail",
+    "email_jobs"."list_name",
     "email_jobs"."user_id",
     "email_jobs"."priority",
     "email_jobs"."expires_at",

@@ -83,7 +83,8 @@ UPDATE "testapp_letters"
     "next_retry_at" = NULL,
     "stale_recoveries" = ("testapp_letters"."stale_recoveries" + CASE WHEN ("testapp_letters"."begun_at" IS NOT NULL AND "testapp_letters"."status" = 'processing') THEN 1 ELSE 0 END)
 FROM due
-WHERE "testapp_letters"."id" = due.id
+WHERE "testapp_letters"."id" = ANY (ARRAY(SELECT id
+  FROM due)) AND "testapp_letters"."id" = due.id
 RETURNING "testapp_letters"."status",
     "testapp_letters"."attempts",
     "testapp_letters"."stale_recoveries",

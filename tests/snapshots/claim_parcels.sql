@@ -75,7 +75,8 @@ UPDATE "testapp_parcels"
     "stale_recoveries" = ("testapp_parcels"."stale_recoveries" + CASE WHEN ("testapp_parcels"."begun_at" IS NOT NULL AND "testapp_parcels"."status" = 'processing') THEN 1 ELSE 0 END),
     "attempts" = (("testapp_parcels"."attempts" + 1) - CASE WHEN ("testapp_parcels"."begun_at" IS NULL AND "testapp_parcels"."status" = 'processing') THEN 1 ELSE 0 END)
 FROM due
-WHERE "testapp_parcels"."id" = due.id
+WHERE "testapp_parcels"."id" = ANY (ARRAY(SELECT id
+  FROM due)) AND "testapp_parcels"."id" = due.id
 RETURNING "testapp_parcels"."status",
     "testapp_parcels"."attempts",
     "testapp_parcels"."stale_recoveries",
