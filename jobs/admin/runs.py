@@ -149,6 +149,7 @@ class JobRunAdmin(VerbAdmin, BigTableAdmin):
             "state": run_state(item),
             "trigger": Trigger(item.trigger).label,
             "took": took(item.seconds),
+            "progress": progress_words(item),
             "job_path": object_path(JobState, item.job_id),
             "runs_path": list_path(JobRun, job=item.job_id),
             "config_path": config_url(declared) if declared else "",
@@ -161,6 +162,14 @@ class JobRunAdmin(VerbAdmin, BigTableAdmin):
             **(_output(item) if sees_output else {}),
             "none": NOTHING,
         }
+
+
+def progress_words(item: RunDetail) -> str:
+    """Return how far a run is, such as ``18,204 of 51,000``."""
+    if item.progress_done is None:
+        return ""
+    total = "" if item.progress_total is None else f" of {item.progress_total:,}"
+    return f"{item.progress_done:,}{total}"
 
 
 def _output(item: RunDetail) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from jobs.models.run import RunStatus
 from jobs.reads.job_history import STRIP_RUNS, StripRun
 from jobs.reads.words import duration_words, time_words
 
-STEP, BAR = 8, 6
+STEP, BAR = 6, 4
 GROUND, LOWEST, HIGHEST = 25, 3, 18
 WIDTH, HEIGHT = STRIP_RUNS * STEP, 31
 CAPPED = frozenset({RunStatus.FAILED, RunStatus.LOST})
