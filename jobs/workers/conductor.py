@@ -54,7 +54,6 @@ class Conductor(threading.Thread):
         on_tick: Callable[[str], None] = lambda _: None,
     ) -> None:
         super().__init__(name="engineroom-conductor", daemon=True)
-        self._all = {declaration.id: declaration for declaration in declarations}
         self._singletons = {job.id: job for job in declarations if job.singleton}
         self._loops = loops
         self._stop_signal = stop
@@ -147,13 +146,14 @@ class Conductor(threading.Thread):
 
     def _take_requests(self) -> None:
         close_untaken()
-        free = self._free()
-        wanted = [job_id for job_id, job in self._all.items() if not job.singleton or free > 0]
-        for run in take_requests(wanted, singletons=self._singletons, limit=max(1, free)):
-            if run.job_id in self._singletons:
-                self._begin(run)
-            else:
+        if self._loops:
+            for run in take_requests(self._loops, singletons=(), limit=len(self._loops)):
                 self._loops[run.job_id].run_by_hand(run)
+        free = self._free()
+        if free > 0:
+            singletons = self._singletons
+            for run in take_requests(singletons, singletons=singletons, limit=free):
+                self._begin(run)
 
     def _begin(self, run: OpenRun) -> None:
         context = RunContext(

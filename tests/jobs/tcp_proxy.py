@@ -121,7 +121,17 @@ class TcpProxy:
                         return
                 if not content:
                     break
-                target.sendall(content)
+                self.relay(pair, source, target, content)
+        _end(pair)
+
+    def relay(
+        self, pair: _Pair, source: socket.socket, target: socket.socket, content: bytes
+    ) -> None:
+        """Pass on what came. Overridden by proxies that lose something."""
+        target.sendall(content)
+
+    def cut(self, pair: _Pair) -> None:
+        """End both sides of a connection."""
         _end(pair)
 
 

@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 from django.conf import settings
-from django.db.models import F
+from django.db.models import F, Q
 from django.db.models.functions import Coalesce
 
 from jobs.cadence import Every, Manual
@@ -27,8 +27,10 @@ CADENCE = Every(ms=200)
 
 
 def parcel_policy() -> ClaimPolicy:
+    kinds = getattr(settings, "PARCEL_KINDS", [])
     return ClaimPolicy(
         model=Parcel,
+        only=Q(address__in=kinds) if kinds else Q(),
         counts=Counts.ON_CLAIM,
         max_attempts=5,
         expiry=StaleAfter(ms=CLAIM_STALE_MS.get()),

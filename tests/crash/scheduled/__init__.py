@@ -1,0 +1,1 @@
+"""Singletons that the environment of a worker declares; see jobs."""
