@@ -10,7 +10,6 @@ from __future__ import annotations
 import datetime as dt
 import email.utils
 import re
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from django.core.mail.utils import DNS_NAME
@@ -19,6 +18,7 @@ from django.db import transaction
 from emails.models import EmailBody, EmailJob, EmailOutcome, EmailStatus, RecipientState
 from emails.screening import mark_suppressed
 from emails.suppression import entries_of
+from emails.verbs import Mails, ids_of
 from jobs import notifier
 from jobs.audit import Outcome, Refusal, record
 from jobs.models.audit import Via
@@ -35,16 +35,14 @@ COPIED = (
 HEADER = r"(?im)^%s:[^\n]*\n(?:[ \t][^\n]*\n)*"
 
 
-def resend(
-    mails: Sequence[int], *, actor: AbstractBaseUser | None, via: Via, reason: str = ""
-) -> Outcome:
+def resend(mails: Mails, *, actor: AbstractBaseUser | None, via: Via, reason: str = "") -> Outcome:
     """
     Queue a copy of each mail, to all of its recipients; ``changed`` holds the copies' ids.
 
     For mail that is sent, cancelled or failed, while its body is kept. Recipients on the
     suppression list are left out. At most 1,000 at a time.
     """
-    ids = sorted(set(mails))[:MOST_COPIES]
+    ids = ids_of(mails)[:MOST_COPIES]
     with transaction.atomic():
         found = EmailJob.objects.filter(pk__in=ids).select_related("body").in_bulk()
         copies, refused = [], []

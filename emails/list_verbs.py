@@ -6,10 +6,12 @@ import datetime as dt
 from typing import TYPE_CHECKING
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from emails.addresses import normalise
 from emails.models import EmailChannel, EmailJob, EmailSuppression
 from emails.suppression import suppress
+from emails.verbs import ids_of
 from jobs import notifier
 from jobs.audit import Outcome, record
 from jobs.clock import ClockTime
@@ -63,17 +65,19 @@ def unsuppress_address(
         entries = entries.filter(reason=kind)
     if list_name:
         entries = entries.filter(list_name=list_name)
-    return unsuppress_entries(
-        entries.values_list("pk", flat=True), actor=actor, via=via, reason=reason
-    )
+    return unsuppress_entries(entries, actor=actor, via=via, reason=reason)
 
 
 def unsuppress_entries(
-    entries: Iterable[int], *, actor: AbstractBaseUser | None, via: Via, reason: str = ""
+    entries: Iterable[int] | QuerySet[EmailSuppression],
+    *,
+    actor: AbstractBaseUser | None,
+    via: Via,
+    reason: str = "",
 ) -> Outcome:
     """Remove entries of the suppression list by their ids."""
     with transaction.atomic():
-        rows = EmailSuppression.objects.filter(pk__in=set(entries)).select_for_update()
+        rows = EmailSuppression.objects.filter(pk__in=ids_of(entries)).select_for_update()
         found = list(rows.order_by("pk").values_list("pk", flat=True))
         if found:
             EmailSuppression.objects.filter(pk__in=found).delete()
@@ -86,11 +90,15 @@ def unsuppress_entries(
 
 
 def try_channel_now(
-    channels: Iterable[int], *, actor: AbstractBaseUser | None, via: Via, reason: str = ""
+    channels: Iterable[int] | QuerySet[EmailChannel],
+    *,
+    actor: AbstractBaseUser | None,
+    via: Via,
+    reason: str = "",
 ) -> Outcome:
     """End the wait of paused channels: each is tried at once, with one mail."""
     with transaction.atomic():
-        rows = EmailChannel.objects.filter(pk__in=set(channels), next_try_at__gt=ClockTime())
+        rows = EmailChannel.objects.filter(pk__in=ids_of(channels), next_try_at__gt=ClockTime())
         found = list(rows.select_for_update().values_list("pk", flat=True))
         if found:
             EmailChannel.objects.filter(pk__in=found).update(next_try_at=ClockTime())

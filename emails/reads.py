@@ -100,6 +100,8 @@ class EmailDetail(EmailItem):
     last_error: str
     priority: int
     user_id: str
+    is_list_mail: bool
+    list_name: str
     stale_recoveries: int
     interruptions: int
     claimed_by: str
@@ -173,7 +175,8 @@ def _fields(row: Any) -> dict[str, Any]:
 def _detail(row: Any) -> EmailDetail:
     recipients = tuple(_recipient(entry) for entry in row.recipients)
     copied = (
-        "mail_from", "message_id", "size", "last_error", "priority", "user_id",
+        "mail_from", "message_id", "size", "last_error", "priority", "user_id", "is_list_mail",
+        "list_name",
         "stale_recoveries", "interruptions", "expires_at",
     )  # fmt: skip
     return EmailDetail(

@@ -105,6 +105,21 @@ def get_channel() -> ChannelItem:
     return _channel(row, PAUSED if row.paused_at else UP, now)
 
 
+def channel_rows() -> QuerySet[EmailChannel]:
+    """Return the rows of every delivery that has failed once, such as of an earlier relay."""
+    return EmailChannel.objects.annotate(read_at=Now())
+
+
+def channel_item(row: Any) -> ChannelItem:
+    """Return a row of ``channel_rows`` as a value."""
+    return _channel(row, PAUSED if row.paused_at else UP, row.read_at)
+
+
+def count_domains() -> int:
+    """Return how many domains are held back."""
+    return EmailDomain.objects.filter(next_allowed_at__gt=Now()).count()
+
+
 def list_domains(*, limit: int = PAGE_LIMIT, before_id: int | None = None) -> Page[DomainItem]:
     """Return the domains that are held back, newest first."""
     return read_page(domain_rows(), domain_item, limit=limit, before_id=before_id)

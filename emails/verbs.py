@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db import connection, transaction
 from django.db.models import Q, QuerySet
@@ -57,6 +57,12 @@ def cancel(mails: Mails, *, actor: AbstractBaseUser | None, via: Via, reason: st
     return _act("cancel", "cancel_mail.sql", mails, actor=actor, via=via, reason=reason)
 
 
+def ids_of(rows: Iterable[int] | QuerySet[Any]) -> list[int]:
+    """Return the keys of rows, or of a queryset, in order and each once."""
+    found = rows.values_list("pk", flat=True) if isinstance(rows, QuerySet) else rows
+    return sorted(set(found))
+
+
 def _act(
     verb: str,
     statement: str,
@@ -66,7 +72,7 @@ def _act(
     via: Via,
     reason: str,
 ) -> Outcome:
-    asked = _ids(mails)
+    asked = ids_of(mails)
     with transaction.atomic():
         changed = _execute(statement, asked)
         refused = _refusals(set(asked) - set(changed)) if len(asked) <= IDS_KEPT else ()
@@ -76,11 +82,6 @@ def _act(
             record(actor=actor, via=via, verb=verb, target=target, reason=reason, detail=detail)
             notifier.wake(TABLE)
     return Outcome(changed=tuple(changed), refused=refused)
-
-
-def _ids(mails: Mails) -> list[int]:
-    found = mails.values_list("pk", flat=True) if isinstance(mails, QuerySet) else mails
-    return sorted(set(found))
 
 
 def _execute(statement: str, ids: list[int]) -> list[int]:

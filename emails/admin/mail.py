@@ -11,17 +11,21 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from emails import verbs
-from emails.admin.states import EMAIL_STATES, RECIPIENT_STATES
-from emails.models import EmailJob
+from emails import copies, verbs
+from emails.admin.bodies import BodyAdmin
+from emails.admin.states import EMAIL_STATES, RECIPIENT_STATES, channel_state
+from emails.models import EmailChannel, EmailDomain, EmailJob
 from emails.reads import DEAD, STATES, EmailDetail, email_item, email_rows, get_email
-from jobs.admin.base import BigTableAdmin
+from emails.standing import count_domains, dead_letter_reasons, get_channel
 from jobs.admin.filters import ConditionFilter
-from jobs.markup import cut, link, state_mark, time_tag
 from jobs.admin.verbs import Verb, VerbAdmin, VerbButton
+from jobs.errors import SettingError
+from jobs.markup import cut, link, state_mark, time_tag
 from jobs.models import AuditLog
 from jobs.reads.audit import list_audit
-from jobs.reads.links import list_path
+from jobs.reads.bounded import bounded
+from jobs.reads.errors import SlowReadError
+from jobs.reads.links import list_path, object_path
 
 ACTIONS_SHOWN = 20
 
@@ -51,6 +55,21 @@ CANCEL = Verb(
 )
 
 
+RESEND = Verb(
+    name="resend",
+    title="Resend a copy",
+    past="queued as a copy",
+    permission="emails.resend_emailjob",
+    explanation=(
+        "A new mail with the same content goes to all recipients of each, also to those who have "
+        "it, under a new Message-ID and Date. Suppressed addresses are left out."
+    ),
+    eligible=Q(status__in=copies.RESENDABLE, body__isnull=False),
+    act=copies.resend,
+    suits=lambda item: item.status in copies.RESENDABLE and bool(item.headers),
+)
+
+
 class StateFilter(ConditionFilter):
     title = "status"
     parameter_name = "status"
@@ -64,12 +83,13 @@ class DuplicateFilter(ConditionFilter):
 
 
 @admin.register(EmailJob)
-class EmailJobAdmin(VerbAdmin, BigTableAdmin):
+class EmailJobAdmin(VerbAdmin, BodyAdmin):
+    change_list_template = "emails/admin/mail_list.html"
     object_template = "emails/admin/mail.html"
     is_live = True
     empty_words = "No mail was queued yet. Try one: manage.py sendtestemail you@example.com"
     search_keys = {"kind": "kind", "message-id": "message_id", "user": "user_id"}
-    verbs = (RETRY, CANCEL)
+    verbs = (RETRY, CANCEL, RESEND)
     verb_scopes = {DEAD: STATES[DEAD]}
     list_filter = (StateFilter, DuplicateFilter)
     list_display = ("number", "to", "subject_head", "state", "tries", "code", "due", "queued")
@@ -85,6 +105,9 @@ class EmailJobAdmin(VerbAdmin, BigTableAdmin):
 
     def has_cancel_permission(self, request: HttpRequest) -> bool:
         return self.may(request, CANCEL.name)
+
+    def has_resend_permission(self, request: HttpRequest) -> bool:
+        return self.may(request, RESEND.name)
 
     @admin.display(description="id")
     def number(self, row: Any) -> str:
@@ -140,7 +163,8 @@ class EmailJobAdmin(VerbAdmin, BigTableAdmin):
         if request.GET.get("status") == DEAD and self.may(request, RETRY.name):
             path = self.verb_path(RETRY.name, scope=DEAD)
             links.append(VerbButton(text="Retry all dead letters…", path=path))
-        return super().changelist_view(request, {"links": links, **(extra_context or {})})
+        context = {"links": links, **_standing(request), **(extra_context or {})}
+        return super().changelist_view(request, context)
 
     def object_context(self, request: HttpRequest, item: EmailDetail) -> Mapping[str, Any]:
         target = f"{EmailJob._meta.db_table} {item.id}"
@@ -150,7 +174,27 @@ class EmailJobAdmin(VerbAdmin, BigTableAdmin):
             "title": f"Mail {item.id}",
             "state": EMAIL_STATES[item.state],
             "recipients": recipients,
+            "body_path": self.body_path(item.id) if self.may_view_body(request) else "",
             "kind_path": list_path(EmailJob, q=f"kind:{item.kind}") if item.kind else "",
             "actions_taken": list_audit(target=target, limit=ACTIONS_SHOWN).items,
             "actions_path": list_path(AuditLog, q=f"target:{target}"),
         }
+
+
+def _standing(request: HttpRequest) -> dict[str, Any]:
+    """Return the channel's card, and why dead letters died where they are looked at."""
+    try:
+        with bounded():
+            channel = get_channel()
+            held = count_domains()
+            reasons = dead_letter_reasons() if request.GET.get("status") == DEAD else ()
+    except (SlowReadError, SettingError):
+        return {}
+    return {
+        "channel": channel,
+        "channel_state": channel_state(channel),
+        "channel_path": object_path(EmailChannel, channel.id) if channel.id else "",
+        "domains_held": held,
+        "domains_path": list_path(EmailDomain),
+        "reasons": [(each, object_path(EmailJob, each.newest_id)) for each in reasons],
+    }
