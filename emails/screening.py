@@ -29,7 +29,6 @@ class Screened:
 
     recipients: list[dict[str, Any]]  # suppressed ones marked
     held: frozenset[str]  # addresses whose domain waits
-    held_seconds: float  # until the first of those domains may be tried
     is_patient: bool  # waiting costs no attempt yet
 
     @property
@@ -72,17 +71,16 @@ class Screen:
             is_list_mail=mail.is_list_mail,
             list_name=mail.list_name,
         )
-        waits = {
-            item["address"]: left
+        held = frozenset(
+            item["address"]
             for item in recipients
             if item["state"] == RecipientState.PENDING
-            and (left := self._throttles.seconds_left(item["domain"]))
-        }
+            and self._throttles.seconds_left(item["domain"])
+        )
         claimed_at = cast("dt.datetime", mail.claimed_at)
         return Screened(
             recipients=recipients,
-            held=frozenset(waits),
-            held_seconds=min(waits.values(), default=0.0),
+            held=held,
             is_patient=claimed_at - mail.created_at < PATIENCE,
         )
 
