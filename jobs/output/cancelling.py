@@ -11,6 +11,7 @@ from jobs.output.known import refuse_unknown_job
 from jobs.output.options import parse_id
 from jobs.output.waiting import look_at
 from jobs.output.words import progress_words, took
+from jobs.reads.bounded import bounded
 from jobs.reads.runs import RunItem
 from jobs.verbs.runs import cancellable
 
@@ -35,8 +36,9 @@ def run_to_cancel(wanted: str) -> RunItem:
     Raises what ``cancel_run`` raises, ``NothingRunsError`` or ``SeveralRunsError``.
     """
     number = parse_id(wanted)
-    run_id = _run_of_job(wanted) if number is None else number
-    cancellable(run_id)
+    with bounded():
+        run_id = _run_of_job(wanted) if number is None else number
+        cancellable(run_id)
     return look_at(run_id)
 
 

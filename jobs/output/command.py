@@ -55,7 +55,7 @@ class ConsoleCommand(EngineCommand):
     """
     A command that shows, or acts, as the console does.
 
-    A closed pipe ends it quietly, as after ``| head``; so does Ctrl-C while it follows.
+    A closed pipe ends it quietly, as after ``| head``.
     """
 
     # What is wrong with a site must not be in the way of looking at it; manage.py check says it.
@@ -71,6 +71,8 @@ class ConsoleCommand(EngineCommand):
         except BrokenPipeError:
             _close_stdout()
             return None
+        except KeyboardInterrupt:
+            raise CommandError("Interrupted.", returncode=EXIT_PROBLEM) from None
         except OperationalError as error:
             if _state_of(error) not in TOO_SLOW:
                 raise

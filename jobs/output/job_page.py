@@ -17,11 +17,11 @@ from jobs.output.words import (
     yes_no,
 )
 from jobs.reads.alerts import AlertItem, list_alerts
-from jobs.reads.audit import AuditItem, list_audit
+from jobs.reads.audit import AuditItem
 from jobs.reads.cadences import CadenceItem, Fire
 from jobs.reads.inventory import JobDetail
+from jobs.reads.job_actions import list_job_actions
 from jobs.reads.job_history import StripRun
-from jobs.verbs import job_target
 
 LABEL_WIDTH = 14
 RUNS_SHOWN = 10
@@ -51,6 +51,7 @@ TABLE_OF_ACTIONS = (
     Column(title="when"),
     Column(title="who"),
     Column(title="verb"),
+    Column(title="target"),
     Column(title="reason", shrinks=True),
 )
 
@@ -64,7 +65,8 @@ def job_lines(job: JobDetail, *, width: int | None = None) -> list[str]:
         return ["", *table_lines(columns, rows, width=width)] if rows else []
 
     alerts = list_alerts(state="", subject=job.id, limit=ALERTS_SHOWN).items
-    actions = list_audit(target=job_target(job.id), limit=ACTIONS_SHOWN).items
+    run_ids = [run.id for run in job.last_runs or ()]
+    actions = list_job_actions(job.id, run_ids=run_ids, limit=ACTIONS_SHOWN)
     return [
         *labelled(_facts(job)),
         *_fires(job.next_fires, draw),
@@ -156,7 +158,13 @@ def _alerts(alerts: Sequence[AlertItem], draw: Draw) -> list[str]:
 
 def _actions(actions: Sequence[AuditItem], draw: Draw) -> list[str]:
     rows = [
-        (when(action.at, now=action.read_at), action.actor, action.verb, action.reason)
+        (
+            when(action.at, now=action.read_at),
+            action.actor,
+            action.verb,
+            action.target,
+            action.reason,
+        )
         for action in actions
     ]
     return draw(TABLE_OF_ACTIONS, rows)

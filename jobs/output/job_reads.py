@@ -10,6 +10,7 @@ from jobs.output.options import add_paging, moment, parse_id, reach_back, row_id
 from jobs.output.run_log import show_log, show_output
 from jobs.output.run_page import run_lines
 from jobs.output.tables import Column
+from jobs.output.waiting import NO_WORKER
 from jobs.output.words import (
     cadence_cell,
     health_cell,
@@ -83,6 +84,8 @@ def show_jobs(console: ConsoleCommand, options: Options) -> None:
     console.show_table(TABLE_OF_JOBS, rows, nothing="No app declares a job.")
     if inventory.history_slow:
         console.notice("The history was too slow: what comes from it is left out.")
+    if not inventory.worker_alive:
+        console.notice(NO_WORKER)
 
 
 def show_one(console: ConsoleCommand, options: Options) -> None:

@@ -18,7 +18,7 @@ LONGEST_LOOK_SECONDS = 1.0
 COMPLAIN_SECONDS = 30.0
 BAR_WIDTH = 30
 GOING_ON = frozenset({RunStatus.REQUESTED, RunStatus.RUNNING})
-NO_WORKER = "No worker is alive, so nothing takes it: start one with manage.py runworkers."
+NO_WORKER = "No worker is alive, so nothing runs: start one with manage.py runworkers."
 
 
 def wait_for_run(run_id: int, *, see: Callable[[RunItem], object]) -> RunItem:

@@ -63,6 +63,15 @@ def test_list_has_a_line_per_job_with_health_cadence_last_and_next(failed_run) -
     assert "failed 00:30:00 UTC · 11 h ago" in line
 
 
+def test_list_says_when_no_worker_is_alive(orders) -> None:
+    before = manage("jobs", "list")
+    WorkerFactory(heartbeat_at=NOW)
+    after = manage("jobs", "list")
+
+    assert "manage.py runworkers" in before.err
+    assert after.err == ""
+
+
 def test_list_as_json(failed_run) -> None:
     same_as_snapshot("jobs_list", manage("jobs", "list", "--json").json)
 
@@ -97,6 +106,16 @@ def test_show_lists_the_actions_on_the_job(orders) -> None:
 
     assert "the disk is full" in next(line for line in ended.lines if line.startswith("paused"))
     assert any("pause" in line and "cli:" in line for line in ended.lines[-2:])
+
+
+def test_show_lists_the_actions_on_its_runs(orders) -> None:
+    run = JobRunFactory(job_id=ORDERS, running=True)
+    manage("jobs", "cancel", run.pk, "--yes", "--reason", "too slow")
+
+    last = manage("jobs", "show", ORDERS).lines[-1]
+
+    assert f"cancel  job_runs {run.pk}" in last
+    assert last.endswith("too slow")
 
 
 def test_show_as_json(failed_run) -> None:

@@ -19,9 +19,10 @@ from jobs.output.options import duration, instant_ahead, moment, page_limit, rea
 from jobs.output.run_log import news_of
 from jobs.output.tables import Column, table_lines
 from jobs.output.text import cut, display_width, one_line, plain
+from jobs.output.waiting import Progress, look_at
 from jobs.reads.deadletters import reason_of, top_reasons
 from jobs.testing import database_clock
-from tests.factories import UserFactory
+from tests.factories import JobRunFactory, UserFactory, WorkerFactory
 
 NOW = dt.datetime(2026, 12, 1, 12, tzinfo=dt.UTC)
 COLUMNS = (
@@ -192,6 +193,23 @@ def test_an_unknown_user_is_refused_with_the_nearest_name() -> None:
 
     with pytest.raises(UnknownUserError, match="did you mean johanna"):
         command_actor("johana")
+
+
+@pytest.mark.django_db
+def test_progress_is_a_bar_on_a_terminal_and_lines_elsewhere() -> None:
+    WorkerFactory()
+    row = JobRunFactory(running=True, progress_done=3, progress_total=10)
+    waiting = JobRunFactory(status="requested", started_at=None, job_id="shop.orders")
+    shown: dict[bool, list[str]] = {True: [], False: []}
+
+    for is_terminal, parts in shown.items():
+        progress = Progress(write=parts.append, is_terminal=is_terminal)
+        for run_id in (waiting.pk, row.pk, row.pk):
+            progress.see(look_at(run_id))
+        progress.clear()
+
+    assert shown[False] == [f"run {row.pk} running 3 of 10\n"]
+    assert shown[True] == [f"\r[{'#' * 9}{' ' * 21}] 3 of 10\x1b[K", "\r\x1b[K"]
 
 
 def test_what_is_new_of_an_output_is_told_although_its_head_is_cut() -> None:
