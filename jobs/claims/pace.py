@@ -26,27 +26,34 @@ class Pace:
 
     after: int | None = None  # the last id claimed, where pending rows go by their ids
     whole_at: float = 0.0  # monotonic
+    # Everything was looked at and the end of it found: the first row to come after that is
+    # taken without another look at what is stale, which would keep it waiting.
+    is_rested: bool = False
 
     @property
     def is_quick(self) -> bool:
-        """Say whether the next claim may go on where the last one ended."""
-        return time.monotonic() < self.whole_at
+        """Say whether the next claim may leave something out."""
+        return self.is_rested or time.monotonic() < self.whole_at
 
     def whole_look(self, *, seconds: float, full: bool, last: int | None) -> None:
         """Note a look at everything that lasted so long; quick ones follow if it was full."""
         if full:
             pause = min(max(SHARE * seconds, SHORTEST_SECONDS), LONGEST_SECONDS)
             self.after, self.whole_at = last, time.monotonic() + pause
+            self.is_rested = False
         else:
             self.reset()
+            self.is_rested = True
 
     def quick_look(self, *, full: bool, last: int | None) -> None:
         """Note a look at the rest of the queue; one that found the end of it is the last."""
-        if full and (self.after is None or last is not None):
-            self.after = last
-        else:
+        if not full or (self.after is not None and last is None):
             self.reset()
+            return
+        self.after = last
+        if self.is_rested:
+            self.is_rested, self.whole_at = False, time.monotonic() + SHORTEST_SECONDS
 
     def reset(self) -> None:
         """Look at everything next."""
-        self.after, self.whole_at = None, 0.0
+        self.after, self.whole_at, self.is_rested = None, 0.0, False

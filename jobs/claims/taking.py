@@ -26,9 +26,7 @@ def claim_rows(policy: ClaimPolicy, *, limit: int | None = None) -> Claim | None
     """
     limit = min(limit or policy.batch, policy.batch)
     if policy.pace.is_quick:
-        attempt = ClaimAttempt(policy, _quick_form(policy, limit))
-        (found,) = run_shortly(policy.using, attempt.statement)
-        claim = attempt.claim_of(found)
+        claim = ClaimAttempt(policy, _quick_form(policy, limit)).make()
         if claim is not None:
             return claim
     return _look_at_all(policy, limit)
@@ -64,6 +62,17 @@ class ClaimAttempt:
         known = {TOKEN: self._token, WORKER: process_name(), AFTER: policy.pace.after}
         self.statement = self._compiled.template.fill(known, connection)
 
+    def make(self) -> Claim | None:
+        """
+        Send the statement and return the claim.
+
+        Where each row is begun by a fenced and durable write of its own before it is worked
+        on, the claim need not be flushed: that write flushes it, or finds it gone.
+        """
+        is_durable = self.policy.whole_claims
+        (found,) = run_shortly(self.policy.using, self.statement, is_durable=is_durable)
+        return self.claim_of(found)
+
     def claim_of(self, found: Rows) -> Claim | None:
         """Return the rows as a claim, and note where the next one may begin."""
         self._keep_pace(found)
@@ -95,9 +104,7 @@ def _look_at_all(policy: ClaimPolicy, limit: int) -> Claim | None:
     with_suspects = suspect_gate.try_enter()
     claim = None
     try:
-        attempt = ClaimAttempt(policy, ClaimForm(limit=limit, with_suspects=with_suspects))
-        (found,) = run_shortly(policy.using, attempt.statement)
-        claim = attempt.claim_of(found)
+        claim = ClaimAttempt(policy, ClaimForm(limit=limit, with_suspects=with_suspects)).make()
     finally:
         if with_suspects and not (claim and claim.suspect):
             suspect_gate.leave()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from django.db import close_old_connections, connections
@@ -17,11 +18,13 @@ from jobs.models.run import Trigger
 from jobs.outage import backoff_seconds, is_outage
 from jobs.runner import PassRunner
 from jobs.stopping import StopSignal
+from jobs.workers.handlers import close_broken_connections
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 logger = logging.getLogger(__name__)
+LOOK_SECONDS = 5.0
 
 
 class JobLoop(threading.Thread):
@@ -48,6 +51,7 @@ class JobLoop(threading.Thread):
         self._paused = False
         self._context: RunContext | None = None
         self._failures = 0
+        self._looked_at = float("-inf")
         self._complaints = LineLimit()
 
     def wake(self, trigger: Trigger) -> None:
@@ -113,7 +117,7 @@ class JobLoop(threading.Thread):
 
     def _pass(self, trigger: Trigger, by_hand: OpenRun | None) -> None:
         self.state = "working"
-        close_old_connections()
+        self._look_at_connections()
         context = RunContext(
             declaration=self.declaration,
             trigger=trigger,
@@ -131,7 +135,15 @@ class JobLoop(threading.Thread):
             self._take_back_wake_up()
         finally:
             self._context = None
+            close_broken_connections()
+
+    def _look_at_connections(self) -> None:
+        """Replace a dead connection. Asked for each pass, the server would delay each pick-up."""
+        if time.monotonic() - self._looked_at < LOOK_SECONDS:
+            close_broken_connections()
+        else:
             close_old_connections()
+            self._looked_at = time.monotonic()
 
     def _take_back_wake_up(self) -> None:
         """Forget a wake-up that the pass itself has answered."""

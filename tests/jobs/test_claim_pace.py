@@ -258,3 +258,31 @@ def test_a_look_that_comes_back_short_is_followed_by_one_at_everything():
     pace.quick_look(full=False, last=None)
 
     assert not pace.is_quick
+
+
+def test_after_a_rest_the_first_row_waits_for_no_look_at_what_is_stale():
+    pace = Pace()
+    assert not pace.is_quick
+    pace.whole_look(seconds=0.1, full=False, last=None)
+    assert pace.is_quick
+
+    pace.quick_look(full=False, last=None)
+
+    assert not pace.is_quick
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_row_that_turned_stale_during_the_rest_is_claimed_in_the_same_pass():
+    policy = parcel_policy()
+    fill(Parcel, 1, address="a")
+    held = claim_rows(policy)
+    assert claim_rows(policy) is None
+    fresh = Parcel.objects.create(address="b")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE testapp_parcels SET claimed_at = clock_timestamp() - interval '1 hour'"
+            " WHERE id = %s",
+            [held.rows[0].pk],
+        )
+
+    assert claim_all(policy, 5) == [fresh.pk, held.rows[0].pk]
