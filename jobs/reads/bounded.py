@@ -6,13 +6,19 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
 
-from django.db import OperationalError, connections, transaction
+from django.db import DatabaseError, InterfaceError, OperationalError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
+from psycopg import sql
 from psycopg.errors import QueryCanceled
 
 from jobs.reads.errors import SlowReadError
 
 READ_LIMIT_MS = 2000
+
+_NAME = sql.Identifier("bounded_reads")
+_LIMIT = sql.SQL("SET LOCAL statement_timeout = {ms}")
+_BEGIN = sql.SQL("SAVEPOINT {name}; {limit}")
+_END = sql.SQL("ROLLBACK TO SAVEPOINT {name}; RELEASE SAVEPOINT {name}")
 
 # The limits of the blocks that are open around this one, by database.
 _limits: ContextVar[Mapping[str, int]] = ContextVar("limits", default={})  # noqa: B039 (never written)
@@ -31,10 +37,11 @@ def bounded(*, using: str = "default", milliseconds: int = READ_LIMIT_MS) -> Ite
         with expendable(using=using):
             yield
         return
+    connection = connections[using]
     token = _limits.set({**_limits.get(), using: milliseconds})
     try:
-        with _passing(using):
-            _limit(connections[using], milliseconds)
+        opened = _savepoint if connection.in_atomic_block else _transaction
+        with opened(connection, milliseconds):
             yield
     except OperationalError as error:
         if is_timeout(error):
@@ -47,11 +54,12 @@ def bounded(*, using: str = "default", milliseconds: int = READ_LIMIT_MS) -> Ite
 @contextlib.contextmanager
 def expendable(*, using: str = "default") -> Iterator[None]:
     """Within ``bounded``: let a part fail at the limit alone, and the rest go on."""
-    savepoint = transaction.savepoint(using=using)
+    connection = connections[using]
+    savepoint = connection.savepoint()
     try:
         yield
     except BaseException as error:
-        transaction.savepoint_rollback(savepoint, using=using)
+        connection.savepoint_rollback(savepoint)
         if isinstance(error, OperationalError) and is_timeout(error):
             raise SlowReadError(_limits.get().get(using, READ_LIMIT_MS)) from error
         raise
@@ -63,19 +71,27 @@ def is_timeout(error: OperationalError) -> bool:
 
 
 @contextlib.contextmanager
-def _passing(using: str) -> Iterator[None]:
-    """Open a transaction, or within one a savepoint that leaves nothing behind."""
-    if not connections[using].in_atomic_block:
-        with transaction.atomic(using=using):
-            yield
-        return
-    savepoint = transaction.savepoint(using=using)
+def _transaction(connection: BaseDatabaseWrapper, milliseconds: int) -> Iterator[None]:
+    with transaction.atomic(using=connection.alias):
+        _execute(connection, _LIMIT.format(ms=sql.Literal(milliseconds)))
+        yield
+
+
+@contextlib.contextmanager
+def _savepoint(connection: BaseDatabaseWrapper, milliseconds: int) -> Iterator[None]:
+    # One round trip to begin and one to end.
+    _execute(
+        connection, _BEGIN.format(name=_NAME, limit=_LIMIT.format(ms=sql.Literal(milliseconds)))
+    )
     try:
         yield
-    finally:
-        transaction.savepoint_rollback(savepoint, using=using)
+    except BaseException:
+        with contextlib.suppress(DatabaseError, InterfaceError):  # the connection may be gone
+            _execute(connection, _END.format(name=_NAME))
+        raise
+    _execute(connection, _END.format(name=_NAME))
 
 
-def _limit(connection: BaseDatabaseWrapper, milliseconds: int) -> None:
+def _execute(connection: BaseDatabaseWrapper, statements: sql.Composed) -> None:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('statement_timeout', %s, true)", [f"{milliseconds}ms"])
+        cursor.execute(statements.as_string(None))

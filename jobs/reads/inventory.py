@@ -32,8 +32,8 @@ from jobs.reads.job_history import (
     STRIP_RUNS,
     History,
     StripRun,
-    read_durations,
     read_history,
+    read_job_history,
 )
 from jobs.reads.links import admin_url
 from jobs.reads.workers import ALIVE_WITHIN
@@ -114,14 +114,8 @@ def get_job(
     if not states and registry.find(job_id) is None:
         return None
     moment = _moment(states.values())
-    history = read_history([job_id], runs=runs, limit_ms=limit_ms)
-    durations = {} if history.is_slow else read_durations(job_id, now=moment.now, limit_ms=limit_ms)
-    return JobDetail(
-        **_item(job_id, states, history, moment),
-        p50_seconds=durations.get("p50_seconds"),
-        p95_seconds=durations.get("p95_seconds"),
-        longest_seconds=durations.get("longest_seconds"),
-    )
+    history = read_job_history(job_id, now=moment.now, runs=runs, limit_ms=limit_ms)
+    return JobDetail(**_item(job_id, states, history, moment), **history.durations)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from jobs.alerts.snapshot import RUNS_READ, SLOTS_READ
@@ -19,6 +19,7 @@ from jobs.reads.links import admin_url
 HISTORY_LIMIT_MS = 1000
 STRIP_RUNS = 20
 DURATION_RUNS = 1000
+DURATIONS = ("p50_seconds", "p95_seconds", "longest_seconds")
 DURATION_DAYS = dt.timedelta(days=30)
 # A row of these is a slot that did not run, or a run that has not begun.
 NOT_RUN = frozenset({RunStatus.REQUESTED, RunStatus.SKIPPED, RunStatus.MISSED})
@@ -47,6 +48,8 @@ class History:
 
     scheduled: Sequence[dict[str, Any]] = ()
     last_runs: dict[str, tuple[StripRun, ...]] | None = None
+    # Of one job only: its median, 95th percentile and longest, in seconds.
+    durations: Mapping[str, float | None] = field(default_factory=lambda: dict.fromkeys(DURATIONS))
 
     @property
     def is_slow(self) -> bool:
@@ -54,16 +57,12 @@ class History:
         return self.last_runs is None
 
 
-def read_history(
-    ids: list[str], *, runs: int = STRIP_RUNS, limit_ms: int = HISTORY_LIMIT_MS
-) -> History:
-    """Return so many last runs of each job; a slow history when it takes longer."""
+def read_history(ids: list[str], *, limit_ms: int = HISTORY_LIMIT_MS) -> History:
+    """Return the last runs of these jobs; a slow history when it takes longer."""
     try:
         with bounded(milliseconds=limit_ms):
-            scheduled = fetch(
-                "scheduled_runs", {"job_ids": ids, "ended": RUNS_READ, "slots": SLOTS_READ}
-            )
-            rows = fetch("last_runs", {"job_ids": ids, "limit": runs})
+            scheduled = _scheduled(ids)
+            rows = fetch("last_runs", {"job_ids": ids, "limit": STRIP_RUNS})
     except SlowReadError:
         return History()
     strips: dict[str, list[StripRun]] = defaultdict(list)
@@ -74,19 +73,31 @@ def read_history(
     )
 
 
-def read_durations(
-    job_id: str, *, now: dt.datetime, limit_ms: int = HISTORY_LIMIT_MS
-) -> dict[str, float | None]:
-    """Return ``p50_seconds``, ``p95_seconds`` and ``longest_seconds``; nothing when it is slow."""
-    since = now - DURATION_DAYS
+def read_job_history(
+    job_id: str, *, now: dt.datetime, runs: int = STRIP_RUNS, limit_ms: int = HISTORY_LIMIT_MS
+) -> History:
+    """Return so many last runs of a job, and how long its runs take."""
+    wanted = {
+        "job_id": job_id,
+        "limit": runs,
+        "looked_through": DURATION_RUNS,
+        "since": now - DURATION_DAYS,
+    }
     try:
         with bounded(milliseconds=limit_ms):
-            (row,) = fetch(
-                "run_durations", {"job_id": job_id, "limit": DURATION_RUNS, "since": since}
-            )
+            scheduled = _scheduled([job_id])
+            rows = fetch("runs_of_job", wanted)
     except SlowReadError:
-        return {}
-    return row
+        return History()
+    return History(
+        scheduled=scheduled,
+        last_runs={job_id: tuple(_strip_run(row) for row in rows if row["id"] is not None)},
+        durations={name: rows[0][name] for name in DURATIONS},
+    )
+
+
+def _scheduled(ids: list[str]) -> list[dict[str, Any]]:
+    return fetch("scheduled_runs", {"job_ids": ids, "ended": RUNS_READ, "slots": SLOTS_READ})
 
 
 def _strip_run(row: dict[str, Any]) -> StripRun:

@@ -146,9 +146,9 @@ def test_parameters_that_mean_nothing_lead_back_to_the_list(anna, query):
 def test_slow_history_costs_cells_and_not_the_page(anna, monkeypatch):
     JobStateFactory(job_id="shop.orders", next_due_at=timezone.now() + dt.timedelta(hours=1))
     text = statements._text
-    slow = "SELECT pg_sleep(20), %(job_ids)s, %(limit)s"
+    slow = "SELECT pg_sleep(20), %(job_ids)s"
     monkeypatch.setattr(
-        statements, "_text", lambda name: slow if name == "last_runs" else text(name)
+        statements, "_text", lambda name: slow if name == "scheduled_runs" else text(name)
     )
 
     listed, page = text_of(anna.get(JOBS)), text_of(anna.get(page_of("shop.orders")))
