@@ -1,9 +1,10 @@
 """
 Declares what ``SCHEDULED`` says: a list, in JSON, of jobs with their cadence and their work.
 
-A cadence is ``every MS``, a cron expression with its zone, ``by hand``, or ``broken``. The
-work is ``note`` (one delivery for the slot), ``watch`` (until it should stop) or ``sleep``
-(for a minute, looking at nothing). ``missed`` is ``skip``, ``one`` or a number of runs.
+A cadence is ``every MS``, a cron expression with its zone, or ``by hand``; with ``fragile``
+before it, it breaks when a test wishes so. The work is ``note`` (one delivery for the slot),
+``watch`` (until it should stop) or ``sleep`` (for a minute, looking at nothing). ``missed`` is
+``skip``, ``one`` or a number of runs.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from jobs.declarations import job
 from jobs.identity import process_name
 from jobs.models import JobRun
 from jobs.slots import MissedPolicy, RunAll, RunLatest, Skip
+from tests.crash.scheduled.apps import wish
 from tests.testapp.models import Delivery
 
 
@@ -28,8 +30,11 @@ def read_cadence(text: str) -> Cron | Every | Manual:
             return Every(ms=int(ms))
         case ["by", "hand"]:
             return Manual()
-        case ["broken"]:
-            raise ValueError("the time zone of this schedule is gone")
+        case ["fragile", *rest]:
+            # A schedule that is data, and whose data breaks while workers run.
+            if wish("break").exists():
+                raise ValueError("the time zone of this schedule is gone")
+            return read_cadence(" ".join(rest))
         case [*fields, zone]:
             return Cron(" ".join(fields), zone=zone)
     raise ValueError(text)
