@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from jobs import notifier
 from jobs.claims import Claim, ClaimPolicy, claim_rows
 from jobs.claims.claim import bury_exhausted
 from jobs.claims.policy import Counts
@@ -27,6 +29,9 @@ from jobs.workers.handlers import HandlerThreads, close_broken_connections
 
 logger = logging.getLogger(__name__)
 LOOK_SECONDS = 0.25
+# All handlers are busy and none has begun a row for so long: what waits behind them goes back,
+# since another worker may be free.
+STALLED_SECONDS = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +75,7 @@ class QueuePass:
         self._in_flight: dict[tuple[object, int], tuple[Claim, QueueRow]] = {}
         self._changed = threading.Condition()
         self._may_have_more = True
+        self._moved_at = time.monotonic()  # when a row was last begun
 
     def run(self) -> None:
         """Work until nothing is due and nothing is in flight, or until the stop."""
@@ -78,6 +84,8 @@ class QueuePass:
             self._refill()
             if self.is_held:
                 self._release_unstarted()
+            elif self._unstarted and self._is_stalled():
+                self._share_unstarted()
             self._dispatch()
             if not buried:
                 _bury_exhausted(self.context, self.policy)
@@ -118,9 +126,18 @@ class QueuePass:
         if self.policy.counts is Counts.ON_CLAIM:
             # A claim is an attempt: no more rows than there are free handlers.
             return max(0, free - len(self._unstarted))
-        if len(self._unstarted) >= self._threads.size:
+        if len(self._unstarted) >= self._threads.size or self._is_stalled():
             return 0
         return self.policy.batch - len(self._unstarted)
+
+    def _is_stalled(self) -> bool:
+        is_full = len(self._in_flight) >= self._threads.size
+        return is_full and time.monotonic() - self._moved_at > STALLED_SECONDS
+
+    def _share_unstarted(self) -> None:
+        """Give back what waits behind rows that take long, and tell other workers of it."""
+        self._release_unstarted()
+        notifier.poke(self.policy.queue, using=self.policy.using)
 
     def _dispatch(self) -> None:
         while begun := self._begin_next():
@@ -133,6 +150,7 @@ class QueuePass:
                 claim, row = self._unstarted.popleft()
                 if claim.holds(row):
                     self._in_flight[claim.token, row.pk] = (claim, row)
+                    self._moved_at = time.monotonic()
                     return claim, row
         return None
 
