@@ -91,9 +91,12 @@ def _execute(connection: psycopg.Connection[Any], text: str) -> set[int]:
         result = server.exec_(text.encode(encoding))
     except MemoryError:  # what libpq says of a statement that could not be sent
         raise psycopg.OperationalError(server.get_error_message(encoding)) from None
-    if server.status == pq.ConnStatus.BAD:
-        raise psycopg.OperationalError(result.get_error_message(encoding))
     if result.status != pq.ExecStatus.TUPLES_OK:
+        # Without a state it is libpq that complains: the server has gone, though the
+        # connection's own status may not say so yet.
+        state = result.error_field(pq.DiagnosticField.SQLSTATE)
+        if server.status == pq.ConnStatus.BAD or not state:
+            raise psycopg.OperationalError(result.get_error_message(encoding))
         raise psycopg.errors.error_from_result(result, encoding)
     return {int(result.get_value(place, 0) or 0) for place in range(result.ntuples)}
 

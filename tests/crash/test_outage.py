@@ -7,19 +7,17 @@ import os
 import re
 import signal
 import time
-import urllib.error
-import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import psutil
 import pytest
 
 from project.postgres import pidfile
 from project.postgres.attachment import Attachment, attach_at
 from tests.conftest import wait_until
 from tests.crash.harness import FULL, Fleet, url_of
+from tests.crash.health_pages import health
 from tests.project.postgres_site import Site, connect, throw_away
 
 GRACE_SECONDS = 1
@@ -193,18 +191,6 @@ def test_a_worker_that_waits_for_its_database_can_be_stopped(server, fleet):
 
 OUTAGE_SECONDS = 120 if FULL else 8
 LOOPS = ("testapp.parcels", "scheduled.second")
-
-
-def health(worker, page):
-    """Return the status and the reasons of a health page of a worker, whose port is its own."""
-    sockets = psutil.Process(worker.pid).net_connections("tcp")
-    (port,) = {one.laddr.port for one in sockets if one.status == psutil.CONN_LISTEN}
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{page}", timeout=15) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read().decode()
 
 
 @pytest.mark.timeout(400 if FULL else 150)
