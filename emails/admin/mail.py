@@ -110,8 +110,8 @@ class EmailJobAdmin(VerbAdmin, BodyAdmin):
         return self.may(request, RESEND.name)
 
     @admin.display(description="id")
-    def number(self, row: Any) -> str:
-        return str(row.pk)
+    def number(self, row: Any) -> SafeString | str:
+        return self.row_link(row, row.pk)
 
     @admin.display(description="to")
     def to(self, row: Any) -> SafeString:

@@ -36,7 +36,6 @@ class ActivityLogAdmin(BigTableAdmin):
         RunFilter,
     )
     list_display = ("when", "state", "source", "said", "job", "run")
-    list_display_links = ("when",)
 
     def read_rows(self) -> QuerySet[ActivityLog]:
         return activity_rows()
@@ -45,8 +44,8 @@ class ActivityLogAdmin(BigTableAdmin):
         return get_activity(number)
 
     @admin.display(description="time")
-    def when(self, row: Any) -> SafeString:
-        return time_tag(row.at, now=row.read_at)
+    def when(self, row: Any) -> SafeString | str:
+        return self.row_link(row, time_tag(row.at, now=row.read_at))
 
     @admin.display(description="level")
     def state(self, row: Any) -> SafeString:

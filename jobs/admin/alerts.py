@@ -121,7 +121,6 @@ class AlertAdmin(VerbAdmin, BigTableAdmin):
     search_keys = {"subject": "subject"}
     list_filter = (StateFilter, choices_filter("rule", AlertRule))
     list_display = ("rule_name", "about", "state", "opened", "seen", "lasted", "proof")
-    list_display_links = ("rule_name",)
 
     def read_rows(self) -> QuerySet[Alert]:
         return alert_rows()
@@ -133,8 +132,8 @@ class AlertAdmin(VerbAdmin, BigTableAdmin):
         return self.may(request, ACKNOWLEDGE.name)
 
     @admin.display(description="rule")
-    def rule_name(self, row: Any) -> str:
-        return str(row.get_rule_display())
+    def rule_name(self, row: Any) -> SafeString | str:
+        return self.row_link(row, row.get_rule_display())
 
     @admin.display(description="subject")
     def about(self, row: Any) -> SafeString:

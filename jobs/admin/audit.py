@@ -25,7 +25,6 @@ class AuditLogAdmin(BigTableAdmin):
     search_keys = {"target": "target"}
     list_filter = (since("at"),)
     list_display = ("when", "actor", "verb", "target", "why", "via")
-    list_display_links = ("when",)
 
     def read_rows(self) -> QuerySet[AuditLog]:
         return audit_rows()
@@ -34,8 +33,8 @@ class AuditLogAdmin(BigTableAdmin):
         return get_audit(number)
 
     @admin.display(description="time")
-    def when(self, row: Any) -> SafeString:
-        return time_tag(row.at, now=row.read_at)
+    def when(self, row: Any) -> SafeString | str:
+        return self.row_link(row, time_tag(row.at, now=row.read_at))
 
     @admin.display(description="reason")
     def why(self, row: Any) -> str:

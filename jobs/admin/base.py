@@ -14,14 +14,17 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
 from jobs.admin.changelist import BigChangeList, BoundedChangeList
 from jobs.admin.live import Live, live_of
 from jobs.admin.paginator import BoundedPaginator
 from jobs.admin.search import search_condition, search_help, whole_number
+from jobs.markup import link
 from jobs.reads.bounded import READ_LIMIT_MS, bounded
 from jobs.reads.errors import SlowReadError
+from jobs.reads.links import object_path
 
 if TYPE_CHECKING:
     AnyModelAdmin = admin.ModelAdmin[Any]
@@ -49,6 +52,9 @@ class ReadOnlyAdmin(AnyModelAdmin):
     counted_as: ClassVar[tuple[str, str] | None] = None
     empty_value_display = ""
     actions = None
+    # Rows are linked by ``row_link``: the stock links resolve an address for each row, which
+    # is a quarter of the list's time.
+    list_display_links: Any = None
     sortable_by = ()
     list_max_show_all = 0
     show_full_result_count = False
@@ -142,6 +148,10 @@ class ReadOnlyAdmin(AnyModelAdmin):
     def message_page(self, request: HttpRequest, *, title: str, status: int) -> HttpResponse:
         """Return a page that only says something."""
         return self.console_page(request, "jobs/admin/message.html", title=title, status=status)
+
+    def row_link(self, row: Any, text: object) -> SafeString | str:
+        """Draw the link of a list's row to its page."""
+        return link(object_path(self.opts.model, row.pk), text)
 
     @property
     def list_path(self) -> str:

@@ -38,7 +38,7 @@ from jobs.admin.strip import strip
 from jobs.admin.verb_form import VerbForm
 from jobs.admin.verbs import VerbButton
 from jobs.errors import EngineroomError
-from jobs.markup import alert_state, link, run_state_of, state_mark
+from jobs.markup import alert_state, run_state_of, state_mark
 from jobs.models import Alert, AuditLog, JobRun, JobState
 from jobs.models.run import RunStatus, Trigger
 from jobs.reads.alerts import list_alerts
@@ -67,7 +67,6 @@ class JobStateAdmin(ReadOnlyAdmin):
     search_help_text = "A part of a job's id"
     list_filter = (HealthFilter, PackageFilter, SourceFilter, KindFilter)
     list_display = ("name", "state", "last_20", "last_run", "next_run", "rhythm", "by_hand")
-    list_display_links = None
 
     def get_urls(self) -> list[URLPattern]:
         verb = path(
@@ -93,7 +92,7 @@ class JobStateAdmin(ReadOnlyAdmin):
         words = item.summary or "No installed app declares it any more."
         return format_html(
             '<strong>{}</strong><span class="console-summary">{}</span>',
-            link(object_path(JobState, item.id), item.id),
+            self.row_link(row, item.id),
             words,
         )
 

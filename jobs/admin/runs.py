@@ -18,13 +18,23 @@ from jobs.admin.verbs import Verb, VerbAdmin
 from jobs.audit import Outcome, Refusal
 from jobs.declarations import registry
 from jobs.errors import EngineroomError
-from jobs.markup import NOTHING, cut, json_text, link, run_state, state_mark, time_tag, took
+from jobs.markup import (
+    NOTHING,
+    cut,
+    json_text,
+    link,
+    run_state,
+    run_state_of,
+    state_mark,
+    time_tag,
+    took,
+)
 from jobs.models import ActivityLog, JobRun, JobState
 from jobs.models.audit import Via
 from jobs.models.run import RunStatus, Trigger
 from jobs.reads.inventory import config_url
 from jobs.reads.links import list_path, object_path
-from jobs.reads.runs import RunDetail, get_run, run_item, run_rows
+from jobs.reads.runs import RunDetail, get_run, run_rows, run_seconds
 from jobs.reads.same_error import runs_with_error
 from jobs.verbs import cancel_run
 
@@ -94,8 +104,8 @@ class JobRunAdmin(VerbAdmin, BigTableAdmin):
         return get_run(number)
 
     @admin.display(description="run")
-    def number(self, row: Any) -> str:
-        return str(row.pk)
+    def number(self, row: Any) -> SafeString | str:
+        return self.row_link(row, row.pk)
 
     @admin.display(description="job")
     def job(self, row: Any) -> SafeString | str:
@@ -103,7 +113,7 @@ class JobRunAdmin(VerbAdmin, BigTableAdmin):
 
     @admin.display(description="status")
     def state(self, row: Any) -> SafeString:
-        return state_mark(run_state(run_item(row)))
+        return state_mark(run_state_of(row.status))
 
     @admin.display(description="trigger")
     def why(self, row: Any) -> SafeString | str:
@@ -118,7 +128,7 @@ class JobRunAdmin(VerbAdmin, BigTableAdmin):
 
     @admin.display(description="took")
     def took(self, row: Any) -> SafeString:
-        return format_html('<span class="console-number">{}</span>', took(run_item(row).seconds))
+        return format_html('<span class="console-number">{}</span>', took(run_seconds(row)))
 
     @admin.display(description="passes")
     def passes_made(self, row: Any) -> str:
@@ -126,7 +136,7 @@ class JobRunAdmin(VerbAdmin, BigTableAdmin):
 
     @admin.display(description="error")
     def error_head(self, row: Any) -> SafeString | str:
-        head = cut(run_item(row).error_head, 80)
+        head = cut(row.error_start.partition("\n")[0], 80)
         return format_html('<span class="console-error">{}</span>', head) if head else ""
 
     def changes_by_itself(self, item: RunDetail) -> bool:

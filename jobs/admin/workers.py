@@ -24,7 +24,7 @@ class WorkerAdmin(ReadOnlyAdmin):
     is_live = True
     empty_words = "No worker is running. Start one: manage.py runworkers"
     list_display = (
-        "name",
+        "title",
         "state",
         "build",
         "started",
@@ -36,6 +36,10 @@ class WorkerAdmin(ReadOnlyAdmin):
 
     def read_rows(self) -> QuerySet[Worker]:
         return worker_rows()
+
+    @admin.display(description="name")
+    def title(self, row: Any) -> SafeString | str:
+        return self.row_link(row, row.name)
 
     @admin.display(description="state")
     def state(self, row: Any) -> SafeString:

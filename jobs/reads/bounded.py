@@ -59,7 +59,8 @@ def expendable(*, using: str = "default") -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        connection.savepoint_rollback(savepoint)
+        if savepoint is not None:
+            connection.savepoint_rollback(savepoint)
         if isinstance(error, OperationalError) and is_timeout(error):
             raise SlowReadError(_limits.get().get(using, READ_LIMIT_MS)) from error
         raise

@@ -49,7 +49,7 @@ class History:
     scheduled: Sequence[dict[str, Any]] = ()
     last_runs: dict[str, tuple[StripRun, ...]] | None = None
     # Of one job only: its median, 95th percentile and longest, in seconds.
-    durations: Mapping[str, float | None] = field(default_factory=lambda: dict.fromkeys(DURATIONS))
+    durations: Mapping[str, Any] = field(default_factory=lambda: dict.fromkeys(DURATIONS))
 
     @property
     def is_slow(self) -> bool:

@@ -122,13 +122,14 @@ def _fields(row: Any) -> dict[str, Any]:
     )  # fmt: skip
     return {
         **{name: getattr(row, name) for name in copied},
-        "seconds": _seconds(row),
+        "seconds": run_seconds(row),
         "error_head": row.error_start.partition("\n")[0],
         "admin_url": admin_url(JobRun, row.pk),
     }
 
 
-def _seconds(row: Any) -> float | None:
+def run_seconds(row: Any) -> float | None:
+    """Return how long a run of ``run_rows`` took, or takes so far."""
     if row.started_at is None:
         return None
     still_runs = row.status == RunStatus.RUNNING

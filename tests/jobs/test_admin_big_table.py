@@ -28,7 +28,7 @@ TRANSACTION = ("SAVEPOINT", "RELEASE SAVEPOINT", "ROLLBACK TO SAVEPOINT")
 
 LEDGER = """
 INSERT INTO job_runs (id, job_id, trigger, status, created_at, started_at, finished_at, error)
-SELECT n,
+SELECT n + %(shift)s,
        'shop.job' || n %% 7,
        CASE WHEN n %% 997 = 0 THEN 'manual' ELSE 'schedule' END,
        CASE WHEN n %% 500 = 0 THEN 'failed' WHEN n %% 2003 = 0 THEN 'lost' ELSE 'succeeded' END,
@@ -57,7 +57,7 @@ FROM generate_series(1, 3000) AS n
 """
 LOG = """
 INSERT INTO activity_log (id, at, source, level, message, context, job_id, run_id)
-SELECT n,
+SELECT n + %(shift)s,
        now() - (%(rows)s - n) * interval '10 s',
        CASE WHEN n %% 3 = 0 THEN 'email' ELSE 'job' END,
        CASE WHEN n %% 400 = 0 THEN 'error' ELSE 'info' END,
@@ -70,8 +70,8 @@ FROM generate_series(1, %(rows)s) AS n
 def _big_tables(django_db_setup, django_db_blocker) -> Iterator[None]:
     with django_db_blocker.unblock(), connection.cursor() as cursor:
         cursor.execute(f"TRUNCATE {TABLES}")
-        cursor.execute(LEDGER, {"rows": ROWS})
-        cursor.execute(LOG, {"rows": ROWS})
+        cursor.execute(LEDGER, {"rows": ROWS, "shift": 0})
+        cursor.execute(LOG, {"rows": ROWS, "shift": 0})
         for statement in (STATES, ALERTS, AUDIT):
             cursor.execute(statement)
         cursor.execute(f"ANALYZE {TABLES}")
