@@ -90,11 +90,17 @@ class QueuePass:
             if not buried:
                 _bury_exhausted(self.context, self.policy)
                 buried = True
-            if not self._in_flight and not self._unstarted and not self._may_have_more:
+            if self._is_done():
                 return
             self._wait()
             self.context.checkpoint()
         self._stop()
+
+    def _is_done(self) -> bool:
+        if self._in_flight or self._unstarted:
+            return False
+        # Asked last: a row in flight may have woken the pass before it ended.
+        return not self._may_have_more and not self.context.woken.is_set()
 
     def claim(self, *, limit: int) -> Claim | None:
         """Claim up to so many rows. Overridden by a queue that must hold back at times."""

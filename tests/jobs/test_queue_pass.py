@@ -14,7 +14,7 @@ from jobs.declarations import registry
 from jobs.models.run import Trigger
 from jobs.workers.handlers import HandlerThreads
 from jobs.workers.heartbeat import Heartbeat
-from jobs.workers.queue_pass import GiveUp, Waiting, work_queue, work_whole_claims
+from jobs.workers.queue_pass import GiveUp, QueuePass, Waiting, work_queue, work_whole_claims
 from tests.conftest import wait_until
 from tests.testapp.jobs import letter_policy, parcel_policy
 from tests.testapp.models import Crate, Letter, Parcel
@@ -78,6 +78,30 @@ def test_rows_added_during_a_pass_are_seen_when_their_commit_wakes_it():
             added.extend(parcels(2))
             context.woken.set()
 
+    work_queue(context, parcel_policy(), handle)
+
+    assert status_counts(Parcel) == {"done": 3}
+
+
+def test_a_wake_up_in_the_last_moment_of_a_pass_is_still_its_own(monkeypatch):
+    """The last row ends, and wakes, between the look at the queue and the end of the pass."""
+    parcels(1)
+    context, looked = new_context(), threading.Event()
+    refill, added = QueuePass._refill, []
+
+    def refill_and_wait(self):
+        refill(self)
+        if self._in_flight and not self._may_have_more and not added:
+            looked.set()
+            wait_until(lambda: not self._in_flight)
+
+    def handle(row):
+        if not added:
+            assert looked.wait(20)
+            added.extend(parcels(2))
+            context.woken.set()
+
+    monkeypatch.setattr(QueuePass, "_refill", refill_and_wait)
     work_queue(context, parcel_policy(), handle)
 
     assert status_counts(Parcel) == {"done": 3}
@@ -172,13 +196,13 @@ def test_a_refresh_that_meets_a_completion_reports_nothing_lost(monkeypatch, cap
     held = claim_rows(parcel_policy())
     done = []
 
-    def choose_then_complete(self, rows, values):
+    def choose_then_complete(self, rows, values, **options):
         if not done:
             done.append(original(self, rows[:0], values))
             if beats_first:
                 original(self, rows, values)
             assert held.complete(held.rows[0]) == 1
-        return original(self, rows, values)
+        return original(self, rows, values, **options)
 
     original = claim.Claim._update
     monkeypatch.setattr(claim.Claim, "_update", choose_then_complete)
