@@ -168,7 +168,10 @@ def check_policy(job: JobDeclaration) -> Messages:
 def missing_indexes(policy: ClaimPolicy) -> list[str]:
     """Return which of the claim's partial indexes the model does not declare."""
     wanted = queue_indexes(
-        policy.queue, order=policy.order, leased=isinstance(policy.expiry, Lease)
+        policy.queue,
+        order=policy.order,
+        leased=isinstance(policy.expiry, Lease),
+        dead_status=policy.dead_status,
     )
     declared = [_shape(index) for index in policy.model._meta.indexes]
     return [

@@ -2,13 +2,14 @@
 Settings of this site, all from the environment.
 
 A project of one's own needs none of this: it installs the apps and sets what it wants to
-change, under the names in ``jobs.conf`` and ``emails.conf``.
+change, under the names in ``jobs.conf``, ``emails.conf`` and ``deletions.conf``.
 """
 
 from __future__ import annotations
 
 import django
 
+import deletions.conf
 import emails.conf
 import jobs.conf
 from project import env
@@ -26,6 +27,7 @@ INSTALLED_APPS = [
     "jobs",
     "jobs.signin",
     "emails",
+    "deletions",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -75,12 +77,13 @@ env.database("DIRECT_DATABASE_URL")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # The engine's and the apps' own settings, each checked against its range.
-for _setting in (*jobs.conf.SETTINGS, *emails.conf.SETTINGS):
+for _setting in (*jobs.conf.SETTINGS, *emails.conf.SETTINGS, *deletions.conf.SETTINGS):
     globals()[_setting.name] = env.read(_setting)
 EMAIL_DELIVERY_URL = emails.conf.DELIVERY_URL.parse(
     env.text("EMAIL_DELIVERY_URL")
     or ((VAR_DIR / "mail").as_uri() if env.uses_embedded_server() else "")
 )
+BACKUP_DIR = env.text("BACKUP_DIR") or str(VAR_DIR / "backups")
 if django.VERSION >= (6, 1):
     MAILERS = {"default": {"BACKEND": "emails.backend.QueueBackend"}}
 else:

@@ -39,5 +39,5 @@ from project.settings import DATABASES, INSTALLED_APPS
 
 # Two runs at a time, such as of two Python versions, do not drop each other's database.
 DATABASES["default"]["TEST"] = {"NAME": f"test_engineroom_{os.getpid()}"}
-INSTALLED_APPS = [*INSTALLED_APPS, "tests.testapp"]
+INSTALLED_APPS = [*INSTALLED_APPS, "tests.testapp", "tests.deletions.shop"]
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

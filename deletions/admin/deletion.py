@@ -1,0 +1,184 @@
+"""User deletions: the list with what was abandoned first, and the page of one deletion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from deletions import verbs
+from deletions.admin.states import DELETION_STATES, STEP_STATES
+from deletions.models import UserDeletion
+from deletions.reads import (
+    DEAD,
+    STATES,
+    DeletionDetail,
+    deletion_item,
+    deletion_rows,
+    get_deletion,
+    list_abandoned,
+)
+from deletions.requests import cancellable
+from jobs.admin.base import BigTableAdmin
+from jobs.admin.filters import ConditionFilter
+from jobs.admin.verbs import Verb, VerbAdmin, VerbButton
+from jobs.markup import cut, state_mark, time_tag
+from jobs.models import AuditLog
+from jobs.reads.audit import list_audit
+from jobs.reads.bounded import bounded
+from jobs.reads.errors import SlowReadError
+from jobs.reads.links import list_path, object_path
+
+ACTIONS_SHOWN = 20
+ABANDONED_SHOWN = 20
+ABANDONED_TITLE = "Abandoned deletions"
+
+REQUEUE = Verb(
+    name="requeue",
+    title="Requeue",
+    past="requeued",
+    permission="deletions.requeue_userdeletion",
+    explanation=(
+        "Each becomes due now, with no attempts counted. Steps that are done are not run again."
+    ),
+    eligible=verbs.REQUEUABLE,
+    act=verbs.requeue,
+    suits=lambda item: item.status == "abandoned",
+)
+CANCEL = Verb(
+    name="cancel",
+    title="Cancel",
+    past="cancelled",
+    permission="deletions.cancel_userdeletion",
+    explanation="Each user stays as before: nothing was touched yet.",
+    eligible=cancellable(),
+    act=verbs.cancel,
+    suits=lambda item: (
+        item.status == "pending"
+        and item.not_before is not None
+        and item.not_before > item.read_at
+        and not item.requeues
+    ),
+)
+
+
+class StateFilter(ConditionFilter):
+    title = "status"
+    parameter_name = "status"
+    conditions = {name: (DELETION_STATES[name].word, rows) for name, rows in STATES.items()}
+
+
+@admin.register(UserDeletion)
+class UserDeletionAdmin(VerbAdmin, BigTableAdmin):
+    change_list_template = "deletions/admin/deletions.html"
+    object_template = "deletions/admin/deletion.html"
+    is_live = True
+    empty_words = "No deletion of a user was requested yet."
+    search_keys = {"user": "user_id"}
+    verbs = (REQUEUE, CANCEL)
+    verb_scopes = {DEAD: STATES[DEAD]}
+    list_filter = (StateFilter,)
+    list_display = (
+        "number", "user", "state", "tries", "access", "external", "local", "left", "due", "asked",
+    )  # fmt: skip
+
+    def read_rows(self) -> QuerySet[UserDeletion]:
+        return deletion_rows()
+
+    def read_item(self, number: int) -> DeletionDetail | None:
+        return get_deletion(number)
+
+    def has_requeue_permission(self, request: HttpRequest) -> bool:
+        return self.may(request, REQUEUE.name)
+
+    def has_cancel_permission(self, request: HttpRequest) -> bool:
+        return self.may(request, CANCEL.name)
+
+    @admin.display(description="id")
+    def number(self, row: Any) -> str:
+        return str(row.pk)
+
+    @admin.display(description="user")
+    def user(self, row: Any) -> str:
+        return cut(row.user_id, 40)
+
+    @admin.display(description="status")
+    def state(self, row: Any) -> SafeString:
+        return state_mark(DELETION_STATES[deletion_item(row).state])
+
+    @admin.display(description="attempts")
+    def tries(self, row: Any) -> str:
+        return f"{row.attempts} of {deletion_item(row).max_attempts}" if row.attempts else ""
+
+    @admin.display(description="access")
+    def access(self, row: Any) -> str:
+        return deletion_item(row).access.words
+
+    @admin.display(description="external")
+    def external(self, row: Any) -> str:
+        return cut(deletion_item(row).external.words, 60)
+
+    @admin.display(description="local")
+    def local(self, row: Any) -> str:
+        return cut(deletion_item(row).local.words, 60)
+
+    @admin.display(description="left behind")
+    def left(self, row: Any) -> str:
+        item = deletion_item(row)
+        return "" if item.status == "done" else cut(item.left_behind, 160)
+
+    @admin.display(description="due")
+    def due(self, row: Any) -> SafeString | str:
+        return time_tag(row.next_retry_at, now=row.read_at) if row.next_retry_at else ""
+
+    @admin.display(description="requested")
+    def asked(self, row: Any) -> SafeString:
+        by = cut(row.requested_by, 40)
+        at = time_tag(row.created_at, now=row.read_at)
+        return format_html('{} <span class="console-quiet">{}</span>', at, by)
+
+    def sample_words(self, row: UserDeletion) -> str:
+        """Return the line of a deletion on a verb's page."""
+        return cut(f"{row.pk} · user {row.user_id} · {row.status}", 120)
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        only_abandoned = request.GET.get("status") == DEAD
+        context: dict[str, Any] = {"title": ABANDONED_TITLE} if only_abandoned else {}
+        # Only where nothing but abandoned ones is seen.
+        if only_abandoned and self.may(request, REQUEUE.name):
+            path = self.verb_path(REQUEUE.name, scope=DEAD)
+            context["links"] = [VerbButton(text="Requeue all abandoned…", path=path)]
+        elif not request.GET:
+            context["abandoned"] = self._abandoned()
+            context["abandoned_path"] = list_path(UserDeletion, status=DEAD)
+        return super().changelist_view(request, {**context, **(extra_context or {})})
+
+    def object_context(self, request: HttpRequest, item: DeletionDetail) -> Mapping[str, Any]:
+        target = f"{UserDeletion._meta.db_table} {item.id}"
+        return {
+            **super().object_context(request, item),
+            "title": f"Deletion {item.id} of user {item.user_id}",
+            "state": DELETION_STATES[item.state],
+            "steps": [(step, STEP_STATES[step.state]) for step in item.steps],
+            "actions_taken": list_audit(target=target, limit=ACTIONS_SHOWN).items,
+            "actions_path": list_path(AuditLog, q=f"target:{target}"),
+        }
+
+    def _abandoned(self) -> list[tuple[str, Any, Any]]:
+        """Return what was given up, for the top of the list: it comes before what is newer."""
+        try:
+            with bounded():
+                items = list_abandoned(limit=ABANDONED_SHOWN).items
+        except SlowReadError:
+            return []
+        return [
+            (object_path(UserDeletion, item.id), item, DELETION_STATES[item.state])
+            for item in items
+        ]

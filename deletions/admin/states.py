@@ -1,0 +1,26 @@
+"""The states of deletions, their halves and steps as shapes and words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from deletions.models import DeletionStatus, StepState
+from deletions.reads import DEAD, LOST, RETRYING
+from jobs.markup import State
+
+DELETION_STATES: Mapping[str, State] = {
+    DeletionStatus.PENDING: State(shape="○", tone="quiet", word="pending"),
+    DeletionStatus.PROCESSING: State(shape="◐", tone="busy", word="processing"),
+    RETRYING: State(shape="▲", tone="warn", word="retrying"),
+    LOST: State(shape="■", tone="bad", word="lost by its worker"),
+    DEAD: State(shape="■", tone="bad", word="abandoned"),
+    DeletionStatus.DONE: State(shape="●", tone="good", word="done"),
+    DeletionStatus.CANCELLED: State(shape="—", tone="quiet", word="cancelled"),
+}
+STEP_STATES: Mapping[str, State] = {
+    StepState.TODO: State(shape="○", tone="quiet", word="to do"),
+    "waiting": State(shape="◐", tone="busy", word="waiting"),
+    StepState.DONE: State(shape="●", tone="good", word="done"),
+    StepState.FAILED: State(shape="■", tone="bad", word="failed"),
+    StepState.SKIPPED: State(shape="—", tone="quiet", word="skipped"),
+}

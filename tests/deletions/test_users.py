@@ -1,0 +1,408 @@
+"""A deletion from request to proof, half by half."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import logging
+
+import pytest
+from django.contrib.sessions.backends.db import SessionStore
+from django.contrib.sessions.models import Session
+from django.test import Client
+from django.utils import timezone
+
+import deletions
+import emails
+from deletions.attempt import WAIT_DAYS
+from deletions.models import UserDeletion
+from deletions.policy import deletion_policy
+from deletions.verbs import requeue
+from emails.models import EmailJob
+from jobs.alerts.evaluate import evaluate
+from jobs.models import Alert, AuditLog
+from jobs.models.audit import Via
+from jobs.stopping import StopSignal
+from jobs.testing import database_clock
+from tests.crash.harness import FULL
+from tests.crash.mails import message
+from tests.deletions.conftest import is_gone, step_of, steps_of
+from tests.deletions.shop import steps
+from tests.deletions.shop.models import Call, Invoice, Order
+from tests.factories import UserFactory
+
+SHOP = "tests.deletions.shop.steps"
+SHIPPED = (
+    "deletions.access.Deactivate",
+    "deletions.access.RevokeSessions",
+    "deletions.billing.CancelBilling",
+    "emails.erasure_step.EraseMail",
+    "deletions.local.DeleteLocalRows",
+)
+
+
+def with_steps(settings, *names: str) -> None:
+    settings.USER_DELETION_STEPS = (*SHIPPED, *(f"{SHOP}.{name}" for name in names))
+
+
+def exhaust(work, deletion) -> None:
+    """Work until nothing is due; bounded by the cap and a little more."""
+    for _ in range(8):
+        if not work():
+            break
+        deletion.refresh_from_db()
+
+
+def test_a_deletion_is_done_in_one_pass_and_leaves_a_proof_without_personal_data(
+    user, work, billing, backup_dir
+):
+    Order.objects.create(user=user)
+    deletion = deletions.request(user, requested_by=user, reason="ben moves to Kiel")
+
+    assert work()["done"] == 1
+
+    deletion.refresh_from_db()
+    assert (deletion.status, deletion.snapshot, deletion.reason) == ("done", {}, "")
+    assert deletion.done_at is not None
+    assert set(steps_of(deletion).values()) == {"done"}
+    assert {step.detail for step in deletion.steps.all()} == {""}
+    assert is_gone(user)
+    assert Order.objects.count() == 0
+    lines = (backup_dir / "deletions.jsonl").read_text().splitlines()
+    assert [json.loads(line)["user"] for line in lines] == [deletion.user_id]
+    assert "ben" not in "".join(lines)
+    kept = str(UserDeletion.objects.values().get())
+    assert "ben" not in kept
+    assert "Kiel" not in kept
+
+
+def test_the_user_is_locked_out_first_and_sessions_and_links_go(work, user, settings, billing):
+    billing.answer = (503, "")
+    client = Client()
+    client.force_login(user)
+    stranger = Client()
+    stranger.force_login(UserFactory())
+    SessionStore().create()
+    before = user.password
+    deletion = deletions.request(user, requested_by=user)
+
+    work()
+
+    user.refresh_from_db()
+    assert not user.is_active
+    assert not user.has_usable_password()
+    assert user.password != before
+    assert steps_of(deletion)["account"] == steps_of(deletion)["sessions"] == "done"
+    assert Session.objects.count() == 2
+    assert stranger.session.get("_auth_user_id")
+
+
+@pytest.mark.usefixtures("retry_now")
+def test_billing_down_for_good_is_abandoned_after_the_cap_and_requeued_when_mended(
+    user, work, billing, caplog
+):
+    billing.answer = (503, "down for good")
+    Order.objects.create(user=user)
+    deletion = deletions.request(user, requested_by=user)
+
+    exhaust(work, deletion)
+
+    deletion.refresh_from_db()
+    assert (deletion.status, deletion.attempts) == ("abandoned", 5)
+    assert len(billing.received) == 5
+    assert len({each.headers["idempotency-key"] for each in billing.received}) == 1
+    assert all(each.is_signed for each in billing.received)
+    states = steps_of(deletion)
+    assert (states["account"], states["billing"], states["rows"]) == ("done", "failed", "todo")
+    assert Order.objects.count() == 1
+    lines = [r for r in caplog.records if r.message.startswith("deletion_abandoned")]
+    assert len(lines) == 1
+    assert lines[0].levelno == logging.ERROR
+    assert f"id={deletion.pk} user={user.pk} attempts=5" in lines[0].message
+    assert not [r for r in caplog.records if r.message.startswith("dead_letter")]
+
+    billing.answer = None
+    tries = step_of(deletion, "account").tries
+    requeue([deletion.pk], actor=None, via=Via.COMMAND)
+    work()
+
+    deletion.refresh_from_db()
+    assert (deletion.status, deletion.requeues, deletion.attempts) == ("done", 1, 1)
+    assert step_of(deletion, "account").tries == tries == 1
+    assert len(billing.successes) == 1
+    assert len(billing.received) == 6
+    assert is_gone(user)
+
+
+def test_an_abandoned_deletion_opens_the_alert_and_its_end_closes_it(user, work, billing, settings):
+    settings.USER_DELETION_MAX_ATTEMPTS = 1
+    billing.answer = (500, "")
+    deletion = deletions.request(user, requested_by=user)
+    work()
+
+    evaluate()
+
+    alert = Alert.objects.get(rule="dead_letter_depth", subject="user_deletions")
+    assert alert.resolved_at is None
+    billing.answer = None
+    requeue([deletion.pk], actor=None, via=Via.COMMAND)
+    work()
+    evaluate()
+    alert.refresh_from_db()
+    assert alert.resolved_at is not None
+
+
+@pytest.mark.usefixtures("retry_now")
+def test_a_restrict_key_is_named_and_after_its_removal_billing_is_not_called_again(
+    user, work, billing
+):
+    invoice = Invoice.objects.create(user=user)
+    deletion = deletions.request(user, requested_by=user)
+
+    exhaust(work, deletion)
+
+    deletion.refresh_from_db()
+    assert deletion.status == "abandoned"
+    states = steps_of(deletion)
+    assert (states["billing"], states["mail"], states["rows"]) == ("done", "done", "failed")
+    detail = step_of(deletion, "rows").detail
+    assert "shop_invoice" in detail
+    assert "shop_invoice_user_id_" in detail
+    assert "fk_auth_user_id" in detail
+    assert detail in deletion.last_error
+    assert not is_gone(user)
+
+    invoice.delete()
+    requeue([deletion.pk], actor=None, via=Via.COMMAND)
+    work()
+
+    deletion.refresh_from_db()
+    assert deletion.status == "done"
+    assert len(billing.received) == 1
+
+
+def test_external_steps_are_independent_and_local_rows_wait_for_all_of_them(
+    user, work, billing, settings
+):
+    with_steps(settings, "NewsletterList")
+    billing.answer = (500, "")
+    Order.objects.create(user=user)
+    deletion = deletions.request(user, requested_by=user)
+
+    assert work()["failed"] == 1
+
+    states = steps_of(deletion)
+    assert (states["billing"], states["newsletter"]) == ("failed", "done")
+    assert (states["mail"], states["rows"]) == ("todo", "todo")
+    assert Order.objects.count() == 1
+    deletion.refresh_from_db()
+    assert deletion.status == "failed"
+    assert deletion.next_retry_at > timezone.now() + dt.timedelta(seconds=25)
+
+
+def test_a_step_that_is_not_blocking_lets_rows_go_and_keeps_the_deletion_open(user, work, settings):
+    with_steps(settings, "Counter")
+    settings.COUNTER_FAILS = True
+    deletion = deletions.request(user, requested_by=user)
+
+    work()
+
+    assert is_gone(user)
+    states = steps_of(deletion)
+    assert (states["counter"], states["rows"]) == ("failed", "done")
+    deletion.refresh_from_db()
+    assert deletion.status == "failed"
+
+
+@pytest.mark.usefixtures("retry_now")
+def test_steps_that_are_done_are_not_run_again(user, work, settings):
+    with_steps(settings, "NewsletterList", "Counter")
+    settings.COUNTER_FAILS = True
+    deletions.request(user, requested_by=user)
+
+    for _ in range(3):
+        work()
+
+    assert Call.objects.filter(step="newsletter").count() == 1
+    assert Call.objects.filter(step="counter").count() == 3
+
+
+def test_an_error_that_nobody_expected_keeps_its_traceback_and_no_secret(user, work, settings):
+    with_steps(settings, "NewsletterList")
+    settings.NEWSLETTER_FAILS = True
+    deletion = deletions.request(user, requested_by=user)
+
+    work()
+
+    detail = step_of(deletion, "newsletter").detail
+    assert detail.startswith("RuntimeError: no answer from the newsletter")
+    assert "steps.py" in detail
+    assert "abc123" not in detail
+    deletion.refresh_from_db()
+    assert deletion.last_error.startswith("newsletter: RuntimeError")
+
+
+def test_a_step_that_waits_for_two_hours_costs_no_attempt(user, work, settings):
+    with_steps(settings, "Warehouse")
+    start = timezone.now()
+    settings.WAREHOUSE_EMPTY_AT = start + dt.timedelta(hours=2)
+    deletion = deletions.request(user, requested_by=user)
+    # The full form looks as often as a worker does.
+    between = dt.timedelta(seconds=61 if FULL else 601)
+
+    with database_clock(start + dt.timedelta(minutes=1)) as clock:
+        passes = 0
+        while deletion.status != "done" and passes < 130:
+            work()
+            passes += 1
+            deletion.refresh_from_db()
+            if deletion.status != "done":
+                assert (deletion.status, deletion.attempts) == ("pending", 0)
+                assert deletion.next_retry_at == clock.at + dt.timedelta(seconds=60)
+                assert steps_of(deletion)["rows"] == "todo"
+                clock.set(clock.at + between)
+
+    assert passes > (115 if FULL else 11)
+    assert deletion.attempts == 1
+    assert Call.objects.filter(step="warehouse").count() == passes
+    assert is_gone(user)
+
+
+def test_waiting_ends_after_seven_days_and_then_costs_attempts(user, work, settings):
+    with_steps(settings, "Warehouse")
+    start = timezone.now()
+    settings.WAREHOUSE_EMPTY_AT = start + dt.timedelta(days=30)
+    deletion = deletions.request(user, requested_by=user)
+
+    with database_clock(start + dt.timedelta(minutes=1)) as clock:
+        work()
+        clock.advance(days=WAIT_DAYS, seconds=1)
+        work()
+
+    deletion.refresh_from_db()
+    assert (deletion.status, deletion.attempts) == ("failed", 1)
+    assert "after waiting for 7 days: 3 parcels left" in step_of(deletion, "warehouse").detail
+
+
+def test_an_attempt_in_which_a_step_failed_is_a_failed_one_whatever_waits(
+    user, work, settings, billing
+):
+    with_steps(settings, "Warehouse")
+    settings.WAREHOUSE_EMPTY_AT = timezone.now() + dt.timedelta(hours=2)
+    billing.answer = (500, "")
+    deletion = deletions.request(user, requested_by=user)
+
+    work()
+
+    deletion.refresh_from_db()
+    assert (deletion.status, deletion.attempts) == ("failed", 1)
+
+
+def test_without_a_billing_service_the_step_is_skipped(user, work):
+    deletion = deletions.request(user, requested_by=user)
+
+    work()
+
+    assert steps_of(deletion)["billing"] == "skipped"
+    deletion.refresh_from_db()
+    assert deletion.status == "done"
+
+
+def test_mail_to_the_user_is_cancelled_and_erased(user, work, queue_backend):
+    by_id = emails.enqueue(message("other@example.com"), user_id=user.pk)
+    by_address = emails.enqueue(message("Ben <BEN@example.com>"))
+    other = emails.enqueue(message("otto@example.com"))
+    deletions.request(user, requested_by=user)
+
+    work()
+
+    mails = {mail.pk: mail for mail in EmailJob.objects.all()}
+    assert mails[by_id.pk].status == mails[by_address.pk].status == "cancelled"
+    assert mails[by_id.pk].subject == mails[by_address.pk].subject == ""
+    assert mails[other.pk].status == "pending"
+
+
+def test_a_step_of_the_row_that_the_setting_does_not_list_is_a_failure_not_a_gap(
+    user, work, settings
+):
+    with_steps(settings, "NewsletterList")
+    deletion = deletions.request(user, requested_by=user)
+    settings.USER_DELETION_STEPS = SHIPPED
+
+    work()
+
+    assert steps_of(deletion)["newsletter"] == "failed"
+    assert "named 'newsletter'" in step_of(deletion, "newsletter").detail
+    assert not is_gone(user)
+
+
+def test_a_step_that_was_added_since_the_request_is_run(user, work, settings):
+    deletion = deletions.request(user, requested_by=user)
+    with_steps(settings, "NewsletterList")
+
+    work()
+
+    assert steps_of(deletion)["newsletter"] == "done"
+
+
+def test_a_step_that_returns_something_else_has_failed(user, work, settings):
+    with_steps(settings, "Wordy")
+    deletion = deletions.request(user, requested_by=user)
+
+    work()
+
+    assert "returned 'done I think'" in step_of(deletion, "wordy").detail
+
+
+def test_a_shutdown_gives_the_attempt_back(user, work, settings):
+    deletion = deletions.request(user, requested_by=user)
+    stop = StopSignal()
+    settings.USER_DELETION_STEPS = (*SHIPPED, f"{SHOP}.NewsletterList")
+    original = steps.NewsletterList.run
+
+    def run_and_stop(self, call):
+        original(self, call)
+        stop.set(grace_ms=20_000)
+
+    steps.NewsletterList.run = run_and_stop
+    try:
+        work(stop=stop)
+    finally:
+        steps.NewsletterList.run = original
+
+    deletion.refresh_from_db()
+    assert (deletion.status, deletion.attempts, deletion.interruptions) == ("pending", 0, 1)
+    assert steps_of(deletion)["newsletter"] == "done"
+    assert steps_of(deletion)["rows"] == "todo"
+    work()
+    deletion.refresh_from_db()
+    assert deletion.status == "done"
+
+
+def test_a_proof_that_cannot_be_written_keeps_the_deletion_open(
+    user, work, settings, tmp_path, billing
+):
+    (tmp_path / "file").write_text("")
+    settings.BACKUP_DIR = str(tmp_path / "file" / "backups")
+    deletion = deletions.request(user, requested_by=user)
+
+    work()
+
+    deletion.refresh_from_db()
+    assert deletion.status == "failed"
+    assert "could not be written" in deletion.last_error
+    assert set(steps_of(deletion).values()) == {"done"}
+
+
+def test_the_policy_follows_the_settings(settings):
+    settings.USER_DELETION_MAX_ATTEMPTS = 7
+
+    assert deletion_policy().max_attempts == 7
+
+
+def test_no_operator_acted_so_the_audit_is_empty(user, work):
+    deletions.request(user, requested_by=user)
+
+    work()
+
+    assert not AuditLog.objects.exists()
