@@ -69,7 +69,7 @@ def _pause(job_id: str, user: Any, reason: str) -> Done:
         answer = pause_job(job_id, actor=user, via=Via.ADMIN, reason=reason)
         if answer.changed:
             log_entries(user, JobState, [job_id], text=_said("paused", reason))
-    words = f"{job_id} is paused." if answer.changed else f"{job_id} was paused already."
+    words = f"Job {job_id} is paused." if answer.changed else f"Job {job_id} was paused already."
     return Done(changed=answer.changed, words=words, path=object_path(JobState, job_id))
 
 
@@ -78,7 +78,7 @@ def _resume(job_id: str, user: Any, reason: str) -> Done:
         answer = resume_job(job_id, actor=user, via=Via.ADMIN, reason=reason)
         if answer.changed:
             log_entries(user, JobState, [job_id], text=_said("resumed", reason))
-    words = f"{job_id} is resumed." if answer.changed else f"{job_id} was not paused."
+    words = f"Job {job_id} is resumed." if answer.changed else f"Job {job_id} was not paused."
     return Done(changed=answer.changed, words=words, path=object_path(JobState, job_id))
 
 
