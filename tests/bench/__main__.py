@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from pathlib import Path
 
@@ -14,6 +15,8 @@ CHECKOUT = Path(__file__).resolve().parent.parent.parent
 def main() -> int:
     """Measure, print the table, write ``bench.json`` in the checkout."""
     options = _options()
+    # Ended by a time limit, it still ends its workers and its server.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with own_cluster(CHECKOUT / "var" / "bench"):
         from tests.bench import report, sections
 

@@ -11,6 +11,7 @@ from tests.bench.drain import Load, drain, limit
 from tests.bench.idle import idle
 from tests.bench.mail import mail, smtplib_alone
 from tests.bench.pickup import pickup
+from tests.bench.report import table
 
 Figures = dict[str, float]
 
@@ -55,7 +56,9 @@ def measure(*, short: bool, only: Sequence[str], say: Callable[[str], object]) -
     for name, section in SECTIONS.items():
         if not only or name in only:
             say(f"… {name}")
-            figures |= section(size)
+            found = section(size)
+            say(table(found))
+            figures |= found
     return figures
 
 
