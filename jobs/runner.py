@@ -47,6 +47,7 @@ class PassRunner:
         self._ticks = ledger.TickRecorder(declaration.id)
         self._fold: Fold | None = None
         self._open: ledger.OpenRun | None = None
+        self.failed = False  # whether the last pass raised
         self._reported_at = 0.0
 
     def run(self, context: RunContext, *, by_hand: ledger.OpenRun | None = None) -> bool:
@@ -70,8 +71,10 @@ class PassRunner:
                 if is_outage(error):
                     self._abandon()
                     raise
+                self.failed = True
                 self._fail(context, error)
                 return True
+        self.failed = False
         found = bool(+context.counts)
         self._tick(context, idle=not found)
         if self._open is not None:

@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass
 
 SHORTEST_SECONDS = 0.5
-LONGEST_SECONDS = 30.0
+LONGEST_SECONDS = 10.0
 # A whole look takes at most a twentieth of the time.
 SHARE = 20
 

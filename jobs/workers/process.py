@@ -54,10 +54,12 @@ class WorkerProcess:
         declarations: Sequence[JobDeclaration],
         *,
         say: Callable[[str], object],
+        check: Callable[[], None] = lambda: None,
         web: tuple[str, int] | None = None,
     ) -> None:
         self.stop = StopSignal()
         self._say = say
+        self._check = check  # of the database, once it answers; what it raises stops the start
         self._declarations = declarations
         self._loops = {
             declaration.id: JobLoop(declaration, self.stop, on_tick=health.tick)
@@ -87,6 +89,7 @@ class WorkerProcess:
         self._take_signals()
         if not self._await_database():
             return 0
+        self._check()
         self._start()
         self._announce()
         sdnotify.ready()

@@ -17,7 +17,7 @@ from jobs.context import RunContext
 from jobs.declarations import JobDeclaration
 from jobs.ledger import OpenRun
 from jobs.models import JobRun, JobState
-from jobs.models.run import Trigger
+from jobs.models.run import RunStatus, Trigger
 from jobs.outage import is_outage
 from jobs.requests import take_requests
 from jobs.runner import PassRunner
@@ -30,6 +30,9 @@ from jobs.workers.registry import sign_off_worker
 logger = logging.getLogger(__name__)
 LOOK_SECONDS = 0.2
 LAST_BEAT_SECONDS = 2.0
+# Rounds without a row taken, after which due rows are known to be held back by something
+# else than another worker's claim.
+FRUITLESS_ROUNDS = 5
 
 
 class SinglePasses:
@@ -43,46 +46,69 @@ class SinglePasses:
         self._declarations = declarations
         self._runners = {job.id: PassRunner(job) for job in declarations if not job.singleton}
         self._heartbeat = Heartbeat(lambda: {"draining": True})
+        self._failed = False
 
     def once(self) -> int:
         """Run one pass of each queue, and each singleton that is due or asked for."""
         return self._with_heartbeat(self._pass_each)
 
     def drain(self) -> int:
-        """Run passes until nothing is due and nothing is processing."""
+        """
+        Run passes until nothing is due and nothing is processing.
+
+        Ends with 1 when rows are due that no pass takes, such as mail without a delivery.
+        """
         return self._with_heartbeat(self._drain)
 
     def _drain(self) -> None:
+        fruitless = 0
         while not self.stop.is_set():
-            self._pass_each()
-            if not any(self._is_left(job) for job in self._declarations):
+            found = self._pass_each()
+            left = [job for job in self._declarations if self._is_left(job)]
+            if not left:
+                return
+            is_held_back = not found and not any(is_processing(job) for job in left)
+            fruitless = fruitless + 1 if is_held_back else 0
+            if fruitless == FRUITLESS_ROUNDS:
+                names = ", ".join(job.id for job in left)
+                self._say(f"Rows are due that are not taken at the moment: {names}")
+                self._failed = True
                 return
             self.stop.wait(LOOK_SECONDS)
 
     def _is_left(self, job: JobDeclaration) -> bool:
         return job.policy is not None and not is_paused(job.id) and has_work(job.policy())
 
-    def _pass_each(self) -> None:
+    def _pass_each(self) -> bool:
+        """Run one pass of each; return whether a queue had rows."""
+        found = False
         for job in self._declarations:
             if self.stop.is_set():
-                return
+                break
             close_old_connections()
             if job.singleton:
                 self._run_singleton(job)
             else:
-                self._run_passes(job)
+                found |= self._run_passes(job)
+        return found
 
-    def _run_passes(self, job: JobDeclaration) -> None:
+    def _run_passes(self, job: JobDeclaration) -> bool:
+        found = False
         for run in take_requests([job.id], singletons=(), limit=1):
-            self._pass(job, Trigger.MANUAL, run)
+            found |= self._pass(job, Trigger.MANUAL, run)
         if not is_paused(job.id) and not self.stop.is_set():
-            self._pass(job, Trigger.SCHEDULE, None)
+            found |= self._pass(job, Trigger.SCHEDULE, None)
+        return found
 
-    def _pass(self, job: JobDeclaration, trigger: Trigger, by_hand: OpenRun | None) -> None:
+    def _pass(self, job: JobDeclaration, trigger: Trigger, by_hand: OpenRun | None) -> bool:
         context = RunContext(declaration=job, trigger=trigger, stop=self.stop)
-        if self._runners[job.id].run(context, by_hand=by_hand):
+        runner = self._runners[job.id]
+        found = runner.run(context, by_hand=by_hand)
+        self._failed |= runner.failed
+        if found:
             counts = ", ".join(f"{count} {name}" for name, count in context.counts.items())
             self._say(f"{job.id}: {counts or 'failed'}")
+        return found
 
     def _run_singleton(self, job: JobDeclaration) -> None:
         try:
@@ -90,10 +116,13 @@ class SinglePasses:
                 context = RunContext(declaration=job, trigger=run.trigger, stop=self.stop)
                 run.cancel = context.cancelled.set
                 SingletonRun(context, run).execute()
-                self._say(f"{job.id}: {JobRun.objects.only('status').get(pk=run.id).status}")
+                status = JobRun.objects.only("status").get(pk=run.id).status
+                self._failed |= status != RunStatus.SUCCEEDED
+                self._say(f"{job.id}: {status}")
         except Exception as error:
             if is_outage(error):
                 raise
+            self._failed = True
             logger.exception("schedule_broken job=%s", job.id)  # the others go on
 
     def _due_runs(self, job: JobDeclaration) -> Iterator[OpenRun]:
@@ -123,7 +152,7 @@ class SinglePasses:
             self._heartbeat.join(LAST_BEAT_SECONDS)
             with contextlib.suppress(OperationalError, InterfaceError):
                 sign_off_worker()
-        return 0
+        return 1 if self._failed else 0
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self.stop.is_set():
@@ -135,6 +164,15 @@ class SinglePasses:
 def is_paused(job_id: str) -> bool:
     """Say whether an operator has paused the job."""
     return JobState.objects.filter(pk=job_id, paused_at__isnull=False).exists()
+
+
+def is_processing(job: JobDeclaration) -> bool:
+    """Say whether a row of the job's queue is in any worker's hands."""
+    if job.policy is None:
+        return False
+    policy = job.policy()
+    rows = policy.model._default_manager.using(policy.using)
+    return rows.filter(status="processing").exists()
 
 
 def has_work(policy: ClaimPolicy) -> bool:

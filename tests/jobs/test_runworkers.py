@@ -5,9 +5,13 @@ from __future__ import annotations
 import io
 
 import pytest
+from django.core.mail import send_mail
 from django.core.management import CommandError, call_command
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
 
 from jobs.models import JobRun, Worker
+from jobs.requests import request_run
 from tests.testapp.models import Letter, Parcel
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -116,3 +120,40 @@ def test_a_process_that_has_ended_on_purpose_has_signed_off(settings):
     run("--once", "--only", "testapp.parcels")
 
     assert Worker.objects.get().stopped_at is not None
+
+
+def exit_code(*arguments):
+    with pytest.raises(SystemExit) as left:
+        run(*arguments)
+    return left.value.code
+
+
+def test_a_failed_run_among_single_passes_is_a_problem_found(settings):
+    settings.ENGINEROOM_WORKERS = True
+    settings.STOCKTAKING = "fail"
+    request_run("testapp.stocktaking", requested_by="anna")
+
+    assert exit_code("--once", "--only", "testapp.stocktaking") == 1
+
+
+def test_drain_ends_with_a_problem_when_due_rows_are_not_taken(settings, queue_backend):
+    settings.ENGINEROOM_WORKERS = True
+    settings.EMAIL_DELIVERY_URL = ""  # mail waits for a delivery to be configured
+    send_mail("s", "b", "shop@example.com", ["a@example.com"])
+
+    assert exit_code("--drain", "--only", "emails.processor") == 1
+
+
+@pytest.mark.parametrize("option", [(), ("--once",)])
+def test_a_database_older_than_the_code_is_refused(settings, option):
+    settings.ENGINEROOM_WORKERS = True
+    recorder = MigrationRecorder(connection)
+    recorder.record_unapplied("testapp", "0002_indexes")
+
+    try:
+        refused = refusal(*option, "--only", "testapp.parcels")
+    finally:
+        recorder.record_applied("testapp", "0002_indexes")
+
+    assert refused.returncode == 1
+    assert "run manage.py migrate" in str(refused)

@@ -66,7 +66,9 @@ class Command(EngineCommand):
         return passes.drain() if drain else passes.once()
 
     def _run(self, chosen: list[JobDeclaration], web: str | None) -> int:
-        process = WorkerProcess(chosen, say=self._say, web=_web_address(web))
+        process = WorkerProcess(
+            chosen, say=self._say, check=refuse_unapplied_migrations, web=_web_address(web)
+        )
         return process.run()
 
     def _say(self, line: str) -> None:
