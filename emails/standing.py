@@ -13,6 +13,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Left
+from django.utils import timezone
 
 from emails import conf
 from emails.addresses import normalise
@@ -24,7 +25,6 @@ from jobs.clock import Now
 from jobs.reads.deadletters import reason_of
 from jobs.reads.links import admin_url
 from jobs.reads.paging import PAGE_LIMIT, Page, read_page
-from jobs.schedule import database_now
 
 NOT_CONFIGURED, UP, PAUSED = "not configured", "up", "paused"
 LOOKED_THROUGH = 1000
@@ -94,15 +94,17 @@ class ReasonItem:
 
 def get_channel() -> ChannelItem:
     """Return the state of the channel that is configured in this process."""
-    now = database_now()
     url = conf.DELIVERY_URL.get()
     if not url:
-        return _channel(EmailChannel(pk=None, address="", failures=0), NOT_CONFIGURED, now)
+        unset = EmailChannel(pk=None, address="", failures=0)
+        return _channel(unset, NOT_CONFIGURED, timezone.now())
     parsed = parse_delivery_url(url)
-    row = EmailChannel.objects.filter(fingerprint=fingerprint(parsed)).first()
-    if row is None:
-        return _channel(EmailChannel(pk=None, address=parsed.masked, failures=0), UP, now)
-    return _channel(row, PAUSED if row.paused_at else UP, now)
+    row = channel_rows().filter(fingerprint=fingerprint(parsed)).first()
+    if row is None:  # it has no times that the database's clock would have to be asked for
+        return _channel(
+            EmailChannel(pk=None, address=parsed.masked, failures=0), UP, timezone.now()
+        )
+    return channel_item(row)
 
 
 def channel_rows() -> QuerySet[EmailChannel]:
