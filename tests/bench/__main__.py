@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 from pathlib import Path
@@ -17,7 +18,7 @@ def main() -> int:
     options = _options()
     # Ended by a time limit, it still ends its workers and its server.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    with own_cluster(CHECKOUT / "var" / "bench"):
+    with own_cluster(CHECKOUT / "var" / f"bench-{os.getpid()}"):
         from tests.bench import report, sections
 
         figures = sections.measure(short=options.short, only=options.only, say=_say)

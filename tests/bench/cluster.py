@@ -14,7 +14,6 @@ from project import postgres
 @contextlib.contextmanager
 def own_cluster(var: Path) -> Iterator[None]:
     """Run a server in the directory and set Django up on it, its tables made."""
-    shutil.rmtree(var, ignore_errors=True)
     os.environ |= {
         "ENGINEROOM_VAR": str(var),
         "DJANGO_SETTINGS_MODULE": "tests.bench.settings",
