@@ -8,32 +8,47 @@ import signal
 import time
 
 import pytest
-from django.db.models import F
+from django.db import connection
 
+from jobs import notifier
 from jobs.models import JobRun, JobState, Worker
 from jobs.requests import request_run
 from tests.conftest import wait_until
-from tests.crash.harness import FULL
-from tests.jobs.conftest import quiet_notifier  # noqa: F401
+from tests.crash.harness import FULL, Fleet, url_of
+from tests.crash.slots import anchored, far_from_now, move_back, statuses
 from tests.testapp.models import Delivery
 
-WATCHFUL, DEAF = "scheduled.watchful", "scheduled.deaf"
+WATCHFUL, DEAF, SHORT = "scheduled.watchful", "scheduled.deaf", "scheduled.short"
 GRACE_SECONDS = 2
-# Only a NOTIFY can wake a worker that looks by itself so rarely.
-RARELY = {"LOOK_SECONDS": "600"}
 
 
-def scheduled(*, cadence="by hand", **options):
+def environment():
+    cadence = far_from_now()
     jobs = [
         {"id": WATCHFUL, "cadence": cadence, "work": "watch"},
         {"id": DEAF, "cadence": cadence, "work": "sleep"},
-        {"id": "scheduled.short", "cadence": cadence, "work": "note"},
+        {"id": SHORT, "cadence": cadence, "work": "note"},
     ]
-    return {
-        "SCHEDULED": json.dumps(jobs),
-        "WORKER_SHUTDOWN_GRACE_MS": str(GRACE_SECONDS * 1000),
-        **options,
-    }
+    # Only a NOTIFY can wake a worker that looks by itself so rarely.
+    return {"SCHEDULED": json.dumps(jobs), "LOOK_SECONDS": "600"}
+
+
+@pytest.fixture(scope="module")
+def patient(django_db_setup, tmp_path_factory):
+    url = url_of(connection.settings_dict)
+    grace = {"WORKER_SHUTDOWN_GRACE_MS": "600000"}
+    with Fleet(
+        tmp_path_factory.mktemp("patient"), database_url=url, **environment(), **grace
+    ) as fleet:
+        yield fleet
+
+
+@pytest.fixture
+def fleet(patient, transactional_db):
+    """Workers that stop when their work has ended."""
+    yield patient
+    notifier.close()
+    patient.kill_all()
 
 
 def run_of(job_id):
@@ -54,9 +69,7 @@ def begin(fleet, *job_ids):
 
 
 @pytest.mark.timeout(120)
-@pytest.mark.usefixtures("quiet_notifier")
-def test_a_request_from_another_process_wakes_the_worker_by_notify(make_fleet, figures):
-    fleet = make_fleet(**scheduled(**RARELY))
+def test_a_request_from_another_process_wakes_the_worker_by_notify(fleet, figures):
     worker = fleet.start("--only", "testapp.stocktaking")
     wait_until(lambda: Worker.objects.filter(listen="listening").exists())
     wait_until(lambda: JobState.objects.filter(pk="testapp.stocktaking").exists())
@@ -73,12 +86,11 @@ def test_a_request_from_another_process_wakes_the_worker_by_notify(make_fleet, f
 
 
 @pytest.mark.timeout(120)
-def test_the_command_wakes_the_worker_and_follows_the_run_to_its_end(make_fleet):
-    fleet = make_fleet(**scheduled(**RARELY))
-    worker = fleet.start("--only", "scheduled.short")
+def test_the_command_wakes_the_worker_and_follows_the_run_to_its_end(fleet):
+    worker = fleet.start("--only", SHORT)
     wait_until(lambda: Worker.objects.filter(listen="listening").exists())
 
-    command = fleet.run("jobs", "run", "scheduled.short", "--wait", "--reason", "a look")
+    command = fleet.run("jobs", "run", SHORT, "--wait", "--reason", "a look")
 
     assert command.wait() == 0, command.output()
     run = JobRun.objects.get()
@@ -87,8 +99,7 @@ def test_the_command_wakes_the_worker_and_follows_the_run_to_its_end(make_fleet)
 
 
 @pytest.mark.timeout(120)
-def test_a_running_singleton_is_cancelled_from_another_process(make_fleet, figures):
-    fleet = make_fleet(**scheduled())
+def test_a_running_singleton_is_cancelled_from_another_process(fleet, figures):
     worker = begin(fleet, WATCHFUL)
     wait_until(lambda: run_of(WATCHFUL).progress_done == 1)
     asked = time.monotonic()
@@ -103,14 +114,11 @@ def test_a_running_singleton_is_cancelled_from_another_process(make_fleet, figur
 
 
 @pytest.mark.timeout(120)
-def test_a_run_whose_worker_was_killed_is_lost_and_its_slot_is_not_run_again(make_fleet, figures):
-    fleet = make_fleet(**scheduled(cadence="0 3 * * * UTC"))
+def test_a_run_whose_worker_was_killed_is_lost_and_its_slot_is_not_run_again(fleet, figures):
     killed = fleet.start("--only", DEAF)
-    wait_until(lambda: JobState.objects.filter(pk=DEAF, next_due_at__isnull=False).exists())
-    day = dt.timedelta(days=1)
-    JobState.objects.filter(pk=DEAF).update(
-        accounted_until=F("accounted_until") - day, next_due_at=F("next_due_at") - day
-    )
+    wait_until(lambda: anchored(DEAF))
+    move_back(dt.timedelta(hours=1), DEAF)
+    notifier.poke("job_states")
     wait_until(lambda: at_work(DEAF))
     other = fleet.start("--only", DEAF)
     other.await_start()
@@ -123,7 +131,7 @@ def test_a_run_whose_worker_was_killed_is_lost_and_its_slot_is_not_run_again(mak
     assert other.lines(f"run_lost job={DEAF}")
     assert fleet.run("runworkers", "--once", "--only", DEAF).wait() == 0
     assert Delivery.objects.filter(queue=DEAF).count() == 1
-    assert JobRun.objects.filter(job_id=DEAF).count() == 1
+    assert statuses(DEAF) == ["lost"]
     assert other.stop() == 0
 
 
@@ -131,7 +139,8 @@ def test_a_run_whose_worker_was_killed_is_lost_and_its_slot_is_not_run_again(mak
 def test_a_stop_waits_for_the_run_that_looks_and_interrupts_the_one_that_does_not(
     make_fleet, figures
 ):
-    fleet = make_fleet(**scheduled())
+    grace = {"WORKER_SHUTDOWN_GRACE_MS": str(GRACE_SECONDS * 1000)}
+    fleet = make_fleet(**environment(), **grace)
     worker = begin(fleet, WATCHFUL, DEAF)
 
     asked = time.monotonic()
@@ -149,8 +158,7 @@ def test_a_stop_waits_for_the_run_that_looks_and_interrupts_the_one_that_does_no
 
 
 @pytest.mark.timeout(120)
-def test_a_stop_with_only_runs_that_look_does_not_wait_for_the_grace(make_fleet):
-    fleet = make_fleet(**scheduled(WORKER_SHUTDOWN_GRACE_MS="600000"))
+def test_a_stop_with_only_runs_that_look_does_not_wait_for_the_grace(fleet):
     worker = begin(fleet, WATCHFUL)
 
     worker.send(signal.SIGTERM)
@@ -160,8 +168,7 @@ def test_a_stop_with_only_runs_that_look_does_not_wait_for_the_grace(make_fleet)
 
 
 @pytest.mark.timeout(120)
-def test_a_second_ctrl_c_ends_the_process_though_a_singleton_goes_on(make_fleet):
-    fleet = make_fleet(**scheduled(WORKER_SHUTDOWN_GRACE_MS="600000"))
+def test_a_second_ctrl_c_ends_the_process_though_a_singleton_goes_on(fleet):
     worker = begin(fleet, DEAF)
     worker.send(signal.SIGINT)
     worker.await_output("Stopping")
@@ -170,6 +177,6 @@ def test_a_second_ctrl_c_ends_the_process_though_a_singleton_goes_on(make_fleet)
     worker.send(signal.SIGINT)
 
     assert worker.wait(seconds=20) == 1
-    other = fleet.start("--only", "scheduled.short")
+    other = fleet.start("--only", SHORT)
     wait_until(lambda: run_of(DEAF).status == "lost")
     assert other.stop() == 0

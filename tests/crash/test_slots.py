@@ -18,77 +18,64 @@ from jobs.ledger import close_lost
 from jobs.models import Alert, JobRun, JobState
 from jobs.requests import request_run
 from tests.conftest import wait_until
-from tests.crash.harness import FULL
+from tests.crash.harness import FULL, Fleet, url_of
+from tests.crash.slots import (
+    accounted_slots,
+    anchored,
+    deliveries,
+    far_from_now,
+    move_back,
+    statuses,
+)
 from tests.jobs.tcp_proxy import TcpProxy
 from tests.testapp.models import Delivery
 
-JOB = "scheduled.sweep"
-DAY = dt.timedelta(days=1)
-HOUR = dt.timedelta(hours=1)
+HOUR, DAY = dt.timedelta(hours=1), dt.timedelta(days=1)
+HOURLY = far_from_now()
+JOB, DAILY, SECOND, MINUTE = (
+    f"scheduled.{name}" for name in ("hourly", "daily", "second", "minute")
+)
+MISSED = {policy: f"scheduled.missed_{policy}" for policy in ("skip", "one", "5")}
+FIFTY = [f"scheduled.job{number:02}" for number in range(49)]
+BROKEN = "scheduled.job07broken"
+DECLARED = [
+    {"id": JOB, "cadence": HOURLY},
+    {"id": DAILY, "cadence": "0 3 * * * Europe/Berlin"},
+    {"id": SECOND, "cadence": "every 1000", "missed": "60"},
+    {"id": MINUTE, "cadence": "* * * * * UTC", "missed": "60"},
+    *({"id": job_id, "cadence": HOURLY, "missed": policy} for policy, job_id in MISSED.items()),
+    *({"id": job_id, "cadence": HOURLY} for job_id in FIFTY),
+    {"id": BROKEN, "cadence": f"fragile {HOURLY}"},
+]
+SCHEDULED = {"SCHEDULED": json.dumps(DECLARED), "LOOK_SECONDS": "1"}
 
 
-def scheduled(*jobs, **options):
-    """Return the environment that declares jobs."""
-    return {"SCHEDULED": json.dumps(list(jobs) or [{"id": JOB, **options}])}
+@pytest.fixture(scope="module")
+def site(django_db_setup, tmp_path_factory):
+    url = url_of(connection.settings_dict)
+    with Fleet(tmp_path_factory.mktemp("slots"), database_url=url, **SCHEDULED) as fleet:
+        yield fleet
 
 
-def far_from_now():
-    """Return an hourly cron expression whose slots are half an hour away."""
-    minute = (dt.datetime.now(dt.UTC).minute + 30) % 60
-    return f"{minute} * * * * UTC"
-
-
-def anchored(*job_ids):
-    return JobState.objects.filter(pk__in=job_ids, next_due_at__isnull=False).count() == len(
-        job_ids
-    )
-
-
-def move_back(delta, *job_ids):
-    """Let a time pass for jobs, by moving what is written of them."""
-    JobState.objects.filter(pk__in=job_ids).update(
-        accounted_until=F("accounted_until") - delta, next_due_at=F("next_due_at") - delta
-    )
-
-
-def deliveries(job_id=JOB):
-    return Counter(Delivery.objects.filter(queue=job_id).values_list("row_id", flat=True))
-
-
-def statuses(job_id=JOB):
-    return list(
-        JobRun.objects.filter(job_id=job_id)
-        .order_by("scheduled_for")
-        .values_list("status", flat=True)
-    )
-
-
-def accounted_slots(cadence, job_id=JOB):
-    """Return how often each slot is accounted for, from the ledger's rows and their counts."""
-    slots: Counter[dt.datetime] = Counter()
-    for run in JobRun.objects.filter(job_id=job_id):
-        if run.count == 1:
-            slots[run.scheduled_for] += 1
-            continue
-        first = dt.datetime.fromisoformat(run.output["first"])
-        span = list(cadence.slots_between(first - dt.timedelta.resolution, run.scheduled_for))
-        assert len(span) == run.count
-        slots.update(span)
-    return slots
+@pytest.fixture
+def fleet(site, transactional_db):
+    """Workers that know all of these jobs; a test says which of them they run."""
+    yield site
+    site.kill_all()
+    for wish in ("die", "cut", "clock", "break"):
+        (site.directory / wish).unlink(missing_ok=True)
 
 
 @pytest.mark.timeout(450 if FULL else 120)
-def test_five_workers_run_each_slot_once(make_fleet, figures):
-    text, cadence, wanted = "every 1000", Every(ms=1000), 6
+def test_five_workers_run_each_slot_once(fleet, figures):
+    job_id, cadence, wanted = SECOND, Every(ms=1000), 6
     if FULL:
-        text, cadence, wanted = "* * * * * UTC", Cron("* * * * *"), 5
-    fleet = make_fleet(**scheduled(id=JOB, cadence=text, missed="60"))
-    workers = [fleet.start("--only", JOB) for _ in range(5)]
+        job_id, cadence, wanted = MINUTE, Cron("* * * * *"), 5
+    workers = [fleet.start("--only", job_id) for _ in range(5)]
     for worker in workers:
         worker.await_start()
-    began = JobState.objects.get().accounted_until
 
-    wait_until(lambda: len(deliveries()) >= wanted, seconds=wanted * 60 + 60)
+    wait_until(lambda: len(deliveries(job_id)) >= wanted, seconds=wanted * 60 + 60)
     # Two more seconds, so that a second run of the last slot would be seen.
     time.sleep(2)
     for worker in workers:
@@ -97,30 +84,25 @@ def test_five_workers_run_each_slot_once(make_fleet, figures):
 
     span = JobRun.objects.aggregate(first=Min("scheduled_for"), last=Max("scheduled_for"))
     figures(
-        slots=accounted_slots(cadence).total(),
-        runs=deliveries().total(),
-        statuses=dict(Counter(statuses())),
+        slots=accounted_slots(cadence, job_id).total(),
+        runs=deliveries(job_id).total(),
+        statuses=dict(Counter(statuses(job_id))),
         workers_that_ran=Delivery.objects.values("worker").distinct().count(),
     )
     assert codes == {0}
-    assert span["first"] == cadence.next_after(began)
-    expected = list(cadence.slots_between(began, span["last"]))
-    assert accounted_slots(cadence) == Counter(expected)
-    assert set(deliveries().values()) == {1}
+    before = span["first"] - dt.timedelta.resolution
+    expected = list(cadence.slots_between(before, span["last"]))
+    assert accounted_slots(cadence, job_id) == Counter(expected)
+    assert set(deliveries(job_id).values()) == {1}
     ran = JobRun.objects.filter(status="succeeded").values_list("scheduled_for", flat=True)
-    assert set(deliveries()) == {int(slot.timestamp()) for slot in ran}
+    assert set(deliveries(job_id)) == {int(slot.timestamp()) for slot in ran}
     if FULL:
-        assert statuses() == ["succeeded"] * 5
+        assert statuses(job_id) == ["succeeded"] * 5
 
 
 @pytest.mark.timeout(120)
-def test_after_a_day_without_workers_each_job_does_what_its_policy_says(make_fleet, figures):
-    text = far_from_now()
-    cadence = Cron(text.removesuffix(" UTC"))
-    ids = {policy: f"scheduled.missed_{policy}" for policy in ("skip", "one", "5")}
-    fleet = make_fleet(
-        **scheduled(*({"id": ids[policy], "cadence": text, "missed": policy} for policy in ids))
-    )
+def test_after_a_day_without_workers_each_job_does_what_its_policy_says(fleet, figures):
+    cadence, ids = Cron(HOURLY.removesuffix(" UTC")), MISSED
     first = fleet.start("--only", *ids.values())
     wait_until(lambda: anchored(*ids.values()))
     assert first.stop() == 0
@@ -156,30 +138,26 @@ def test_after_a_day_without_workers_each_job_does_what_its_policy_says(make_fle
 
 
 @pytest.mark.timeout(300)
-def test_a_deploy_every_few_hours_for_three_days_runs_a_daily_job_three_times(
-    make_fleet, tmp_path, figures
-):
-    fleet = make_fleet(**scheduled(id=JOB, cadence="0 3 * * * Europe/Berlin"))
+def test_a_deploy_every_few_hours_for_three_days_runs_a_daily_job_three_times(fleet, figures):
     began = dt.datetime(2026, 6, 1, 12, tzinfo=dt.UTC)
-    every = 1 if FULL else 6
+    every = 1 if FULL else 12
 
-    for hours in range(0, 73, every):
-        (tmp_path / "clock").write_text((began + hours * HOUR).isoformat())
-        worker = fleet.run("runworkers", "--once", "--only", JOB)
+    restarts = range(0, 73, every)
+    for hours in restarts:
+        (fleet.directory / "clock").write_text((began + hours * HOUR).isoformat())
+        worker = fleet.run("runworkers", "--once", "--only", DAILY)
         assert worker.wait() == 0, worker.output()
 
-    figures(restarts=len(fleet.started), runs=deliveries().total())
-    assert statuses() == ["succeeded"] * 3
-    assert list(deliveries().values()) == [1, 1, 1]
+    figures(restarts=len(restarts), runs=deliveries(DAILY).total())
+    assert statuses(DAILY) == ["succeeded"] * 3
+    assert list(deliveries(DAILY).values()) == [1, 1, 1]
     slots = JobRun.objects.order_by("id").values_list("scheduled_for", flat=True)
     assert [slot.day for slot in slots] == [2, 3, 4]
     assert {slot.hour for slot in slots} == {1}
 
 
 @pytest.mark.timeout(120)
-def test_a_job_resumed_after_three_days_runs_nothing_of_them(make_fleet):
-    text = far_from_now()
-    fleet = make_fleet(**scheduled(id=JOB, cadence=text))
+def test_a_job_resumed_after_three_days_runs_nothing_of_them(fleet):
     worker = fleet.start("--only", JOB)
     wait_until(lambda: anchored(JOB))
     assert fleet.run("jobs", "pause", JOB, "--reason", "a migration").wait() == 0
@@ -199,40 +177,36 @@ def test_a_job_resumed_after_three_days_runs_nothing_of_them(make_fleet):
 
 
 @pytest.mark.timeout(120)
-def test_a_worker_that_dies_before_its_commit_leaves_the_slot_to_the_next(
-    make_fleet, tmp_path, figures
-):
-    fleet = make_fleet(**scheduled(id=JOB, cadence=far_from_now()))
+def test_a_worker_that_dies_before_its_commit_leaves_the_slot_to_the_next(fleet, figures):
     worker = fleet.start("--only", JOB)
     wait_until(lambda: anchored(JOB))
-    (tmp_path / "die").touch()
+    (fleet.directory / "die").touch()
     move_back(HOUR, JOB)
 
     assert worker.wait() == -signal.SIGKILL
-    assert (JobRun.objects.count(), deliveries().total()) == (0, 0)
+    assert (JobRun.objects.count(), deliveries(JOB).total()) == (0, 0)
     assert JobState.objects.get().next_due_at < dt.datetime.now(dt.UTC)
     second = fleet.start("--only", JOB)
 
-    wait_until(lambda: statuses() == ["succeeded"])
+    wait_until(lambda: statuses(JOB) == ["succeeded"])
     assert second.stop() == 0
-    figures(runs=deliveries().total())
-    assert list(deliveries().values()) == [1]
+    figures(runs=deliveries(JOB).total())
+    assert list(deliveries(JOB).values()) == [1]
 
 
 @pytest.mark.timeout(120)
-def test_a_connection_that_breaks_before_the_commit_costs_no_slot(make_fleet, tmp_path):
-    fleet = make_fleet(**scheduled(id=JOB, cadence=far_from_now()))
+def test_a_connection_that_breaks_before_the_commit_costs_no_slot(fleet):
     worker = fleet.start("--only", JOB)
     wait_until(lambda: anchored(JOB))
-    (tmp_path / "cut").touch()
+    (fleet.directory / "cut").touch()
     move_back(HOUR, JOB)
 
-    wait_until(lambda: statuses() == ["succeeded"])
+    wait_until(lambda: statuses(JOB) == ["succeeded"])
 
-    assert not (tmp_path / "cut").exists()
+    assert not (fleet.directory / "cut").exists()
     assert worker.lines("conductor_failed")
     assert worker.stop() == 0
-    assert list(deliveries().values()) == [1]
+    assert list(deliveries(JOB).values()) == [1]
 
 
 class ForgetfulProxy(TcpProxy):
@@ -272,38 +246,29 @@ def test_a_slot_whose_commit_nobody_heard_of_is_never_run_twice(
     make_fleet, figures, statement, outcome, runs
 ):
     with ForgetfulProxy(connection.settings_dict, statement=statement) as proxy:
-        options = scheduled(id=JOB, cadence=far_from_now())
-        fleet = make_fleet(DATABASE_URL=proxy.url, **options)
+        fleet = make_fleet(DATABASE_URL=proxy.url, **SCHEDULED)
         worker = fleet.start("--only", JOB)
         wait_until(lambda: anchored(JOB))
         move_back(HOUR, JOB)
 
-        wait_until(lambda: statuses() == [outcome])
+        wait_until(lambda: statuses(JOB) == [outcome])
 
         # Looked at again by the same process and by another one.
         assert fleet.run("runworkers", "--once", "--only", JOB).wait() == 0
         assert worker.stop() == 0
-        figures(answers_swallowed=proxy.swallowed, outcome=outcome, runs=deliveries().total())
+        figures(answers_swallowed=proxy.swallowed, outcome=outcome, runs=deliveries(JOB).total())
         assert proxy.swallowed == 1
-        assert statuses() == [outcome]
-        assert deliveries().total() == runs
+        assert statuses(JOB) == [outcome]
+        assert deliveries(JOB).total() == runs
         assert close_lost() == []
 
 
 @pytest.mark.timeout(150)
-def test_one_broken_schedule_among_fifty_is_named_and_the_others_run(make_fleet, tmp_path, figures):
-    text = far_from_now()
-    others = [f"scheduled.job{number:02}" for number in range(49)]
-    broken = "scheduled.job07broken"
-    fleet = make_fleet(
-        **scheduled(
-            *({"id": job_id, "cadence": text} for job_id in others),
-            {"id": broken, "cadence": f"fragile {text}"},
-        )
-    )
+def test_one_broken_schedule_among_fifty_is_named_and_the_others_run(fleet, figures):
+    others, broken = FIFTY, BROKEN
     worker = fleet.start("--only", *others, broken, "jobs.alerts")
     wait_until(lambda: anchored(*others, broken))
-    (tmp_path / "break").touch()
+    (fleet.directory / "break").touch()
     moved = time.monotonic()
     move_back(HOUR, *others, broken)
 
