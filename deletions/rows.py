@@ -21,7 +21,7 @@ from deletions.keys import constraint_name
 from deletions.relations import Action, Reference, is_plain, references
 from jobs.transactions import short_transaction
 
-SMALLEST, FIRST, LARGEST = 50, 500, 2000
+SMALLEST, FIRST, LARGEST = 50, 500, 1000
 TARGET_SECONDS = 0.2
 LOCK_MS = 500
 # A lock or a statement that took too long: a smaller batch may get through.
