@@ -228,7 +228,7 @@ class RowHandler:
             claim.begin(row)
             try:
                 outcome = self._handle(row)
-            except Exception as error:  # noqa: BLE001 (one bad row holds up no other)
+            except (Exception, SystemExit) as error:  # noqa: BLE001 (one bad row holds up no other)
                 self._settle_failure(claim, row, error)
             else:
                 self._settle(claim, row, outcome)
@@ -254,7 +254,7 @@ class RowHandler:
             case _:
                 self._tally(claim.complete(row), done=1)
 
-    def _settle_failure(self, claim: Claim, row: QueueRow, error: Exception) -> None:
+    def _settle_failure(self, claim: Claim, row: QueueRow, error: BaseException) -> None:
         logger.warning(
             "row_failed queue=%s id=%s error=%s", claim.policy.queue, row.pk, type(error).__name__
         )

@@ -244,3 +244,17 @@ def test_requests_that_a_stopped_loop_has_not_begun_wait_for_another_worker(star
 
     assert JobRun.objects.get().status == "requested"
     assert open_runs.runs == {}
+
+
+def test_a_row_whose_handler_leaves_the_interpreter_fails_like_any_other(start):
+    def leave(parcel):
+        raise SystemExit("enough")
+
+    parcel = Parcel.objects.create(address="a")
+    loop = start(lambda context: work_queue(context, parcel_policy(), leave))
+    loop.wake(Trigger.SCHEDULE)
+
+    wait_until(lambda: Parcel.objects.filter(pk=parcel.pk, status="failed").exists())
+    parcel.refresh_from_db()
+    assert parcel.last_error.startswith("SystemExit: enough")
+    assert parcel.claim_token is None
