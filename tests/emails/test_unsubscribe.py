@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 
 import pytest
@@ -184,8 +185,8 @@ def test_only_its_own_purpose_opens_a_sealed_text(text, purpose):
 
 @given(st.text(min_size=1), st.data())
 def test_a_sealed_text_that_was_changed_stays_closed(text, data):
-    raw = bytearray(sealing._opened_bytes(sealing.seal(text, purpose="p")))
+    raw = bytearray(base64.urlsafe_b64decode(sealing.seal(text, purpose="p") + "=="))
     place = data.draw(st.integers(min_value=0, max_value=len(raw) - 1))
     raw[place] ^= data.draw(st.integers(min_value=1, max_value=255))
 
-    assert sealing.unseal(sealing._token(bytes(raw)), purpose="p") is None
+    assert sealing.unseal(base64.urlsafe_b64encode(raw).decode(), purpose="p") is None
