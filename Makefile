@@ -8,7 +8,7 @@ BIN := .venv/bin
 NEXT_BIN := .venv-next/bin
 WORKERS ?= 2
 
-.PHONY: setup run test test-next lint clean lock browser
+.PHONY: setup run test test-next lint bench chaos clean lock browser
 
 setup: .venv/installed
 
@@ -44,6 +44,14 @@ endif
 # The same tests on the newer Python and Django.
 test-next: .venv-next/installed browser
 	$(NEXT_BIN)/python -m pytest -n $(WORKERS) -q
+
+# Figures beside their limits of the same run; writes bench.json. See docs/benchmarks.md.
+bench: setup
+	$(BIN)/python -m tests.bench
+
+# The long forms of the tests that kill, stop and freeze real workers; about half an hour.
+chaos: setup
+	ENGINEROOM_FULL=1 $(BIN)/python -m pytest -q tests/crash tests/properties/test_claims.py
 
 # The pages are tested in a real browser: Debian's Chromium where there is none.
 browser:

@@ -6,11 +6,12 @@ jobs.E002  an id is not a package, a dot and a noun
 jobs.E003  a summary is not one sentence
 jobs.E004  the page that owns a job's configuration does not resolve
 jobs.E005  a queue worker does not poll at an interval
-jobs.E006  a cadence cannot be read
+jobs.E006  a cadence in code cannot be read
 jobs.E007  a queue's policy cannot be built
 jobs.E008  a setting is out of range
 jobs.W001  a queue's table lacks an index that its claims read
 jobs.W002  a queue's table lacks a constraint of the claim
+jobs.W003  a cadence that is data cannot be read: its job waits, the others run
 """
 
 from __future__ import annotations
@@ -126,7 +127,11 @@ def check_cadence(job: JobDeclaration) -> Messages:
         return  # said once, of the setting
     except Exception as error:  # noqa: BLE001 (the project's own function reads it)
         reason = str(error) if isinstance(error, EngineroomError) else headline(error)
-        yield _error(job, f"The cadence of {job.id} cannot be read: {reason}", check_id="jobs.E006")
+        message = f"The cadence of {job.id} cannot be read: {reason}"
+        if job.cadence_is_data:
+            yield checks.Warning(message, obj=_Owner(job), id="jobs.W003")
+        else:
+            yield _error(job, message, check_id="jobs.E006")
         return
     if not job.singleton and not isinstance(cadence, Every):
         yield _error(
@@ -189,7 +194,7 @@ def missing_constraints(model: type[Model]) -> list[str]:
     return [
         str(item.name).replace("%(class)s", name)
         for item in base.Meta.constraints
-        if item.condition not in declared
+        if getattr(item, "condition", None) not in declared
     ]
 
 

@@ -15,13 +15,13 @@ from typing import Any
 from django.db.models import Q
 
 from jobs.alerts.judging import Ruling, judge, trouble_words
-from jobs.alerts.rules import HEARTBEAT_LIMIT, Verdict
+from jobs.alerts.rules import ALL_WORKERS, HEARTBEAT_LIMIT, Verdict
 from jobs.alerts.snapshot import QueueRef, Snapshot
 from jobs.claims import ClaimPolicy
 from jobs.clock import ago
-from jobs.models import Alert, JobState
+from jobs.models import Alert, JobState, Worker
 from jobs.outage import is_outage
-from jobs.reads.links import admin_url
+from jobs.reads.links import admin_url, list_path, site_url
 from jobs.reads.words import duration_words, time_words
 
 CHECK_SECONDS = 10.0
@@ -138,7 +138,7 @@ def _windows_differ(snapshot: Snapshot) -> Iterator[Problem]:
     if len(windows) > 1:
         listed = ", ".join(f"{window} ms" for window in windows)
         detail = f"living workers have WORKER_CLAIM_STALE_MS of {listed}: set one value everywhere"
-        yield _problem(WINDOWS_DIFFER, "-", detail)
+        yield _problem(WINDOWS_DIFFER, ALL_WORKERS, detail)
 
 
 def _unknown_kinds(snapshot: Snapshot) -> Iterator[Problem]:
@@ -193,4 +193,7 @@ def _problem(rule: str, subject: str, detail: str) -> Problem:
 
 
 def _job_url(subject: str) -> str:
+    if subject == ALL_WORKERS:
+        path = list_path(Worker)
+        return f"{site_url()}{path}" if path else ""
     return admin_url(JobState, subject)

@@ -138,7 +138,7 @@ class SinglePasses:
             return None
         return next(iter(take_requests([job.id], singletons=[job.id], limit=1)), None)
 
-    def _with_heartbeat(self, work: Callable[[], None]) -> int:
+    def _with_heartbeat(self, work: Callable[[], object]) -> int:
         signal.signal(signal.SIGTERM, self._on_signal)
         signal.signal(signal.SIGINT, self._on_signal)
         route_prints()

@@ -119,6 +119,15 @@ def test_e006_a_cadence_that_cannot_be_read_is_named_with_its_reason() -> None:
     assert "refused" in message.msg
 
 
+def test_w003_a_broken_cadence_that_is_data_stops_no_other_job() -> None:
+    (message,) = messages(
+        declaration(read_cadence=lambda: Cron("0 0 31 2 *"), cadence_is_data=True)
+    )
+
+    assert message.id == "jobs.W003"
+    assert not message.is_serious()
+
+
 def test_e006_also_of_a_function_of_the_project_that_raises() -> None:
     (message,) = messages(declaration(read_cadence=lambda: 1 / 0))
 

@@ -102,8 +102,11 @@ def refuse_unapplied_migrations() -> None:
 
 def job_line(declaration: JobDeclaration, *, fires: int = 1) -> str:
     """Return a job on one line: id, cadence, next fire times."""
-    cadence = declaration.cadence
     line = f"  {declaration.id:<24} {cadence_text(declaration)}"
+    try:
+        cadence = declaration.cadence
+    except Exception:  # noqa: BLE001 (its words already say that it is broken)
+        return line
     if isinstance(cadence, Every | Manual):
         return line
     instants = []
