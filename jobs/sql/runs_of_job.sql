@@ -2,11 +2,14 @@
 -- and longest of the newest thousand within the days. Read once, by the index of its runs; a
 -- row that short passes were folded into has no duration of its own. A job without runs has
 -- one row of nothing.
+-- The array of one id, and the order by it, leave the planner no index but that of the job's
+-- runs: with an equality it reads the newest rows of all jobs backwards, and for a job that has
+-- no run among them the whole ledger (2,000,000 rows: over a second).
 WITH newest AS (
   SELECT id, status, trigger, scheduled_for, started_at, finished_at, passes, count
   FROM job_runs
-  WHERE job_id = %(job_id)s
-  ORDER BY id DESC
+  WHERE job_id = ANY (ARRAY[%(job_id)s]::text[])
+  ORDER BY job_id, id DESC
   LIMIT %(looked_through)s
 ),
 durations AS (

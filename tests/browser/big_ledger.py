@@ -4,7 +4,7 @@ How long the console's pages take on a big ledger, beside an empty one.
     DATABASE_URL=postgres://… python -m tests.browser.big_ledger [ROWS]
 
 Makes a database of its own on that server, or on the embedded one, and drops it again.
-Prints a line per page: the best of seven requests, empty and full, how much slower it is,
+Prints a line per page: the best of 25 requests, empty and full, how much slower it is,
 and its queries.
 """
 
@@ -18,7 +18,7 @@ from collections.abc import Callable
 import django
 
 ROWS = 2_000_000
-REQUESTS = 7
+REQUESTS = 25
 
 
 def main(rows: int) -> int:

@@ -194,6 +194,17 @@ def test_the_whole_ledger_is_estimated_and_a_large_part_of_it_capped(observer):
     assert "400 runs" in rare
 
 
+@pytest.mark.parametrize("path", [JOBS, f"{JOBS}emails.processor/change/"])
+def test_a_job_without_runs_does_not_read_those_of_all_others(observer, path):
+    history = [sql for sql in asked_for(observer, path) if "FROM job_runs" in sql]
+
+    assert len(history) == 2
+    for sql in history:
+        plan = _plan(sql)
+        assert "job_runs_by_job" in plan
+        assert "job_runs_pkey" not in plan, f"{sql}\n{plan}"
+
+
 def test_bodies_are_not_read_for_a_list(observer):
     with CaptureQueriesContext(connection) as queries:
         observer.get(RUNS)
