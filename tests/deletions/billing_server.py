@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import hashlib
 import hmac
 import json
@@ -45,6 +46,10 @@ class BillingServer:
                 raw = self.rfile.read(int(self.headers["Content-Length"]))
                 status, text = service.take(raw, {k.lower(): v for k, v in self.headers.items()})
                 service.before_answer()
+                with contextlib.suppress(ConnectionError):  # the caller has given up
+                    self._answer(status, text)
+
+            def _answer(self, status: int, text: str) -> None:
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(text.encode())))
                 if status in (301, 302, 307):

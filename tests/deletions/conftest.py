@@ -62,7 +62,7 @@ def billing(settings) -> Iterator[BillingServer]:
 
 
 @pytest.fixture
-def user(transactional_db):
+def user(db):
     return UserFactory(username="ben", email="ben@example.com")
 
 

@@ -131,7 +131,9 @@ def test_a_key_that_django_does_not_know_is_named(user):
     assert not is_gone(user)
 
 
-def test_rows_that_somebody_else_has_locked_for_a_moment_are_deleted_after_that(user):
+def test_rows_that_somebody_else_has_locked_for_a_moment_are_deleted_after_that(
+    transactional_db, user
+):
     order = Order.objects.create(user=user)
     locked, release = threading.Event(), threading.Event()
 

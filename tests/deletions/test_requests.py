@@ -91,7 +91,7 @@ def test_what_has_failed_or_was_abandoned_is_live_too(user, status):
 
 
 @pytest.mark.timeout(30)
-def test_requests_at_the_same_time_return_one_row(user):
+def test_requests_at_the_same_time_return_one_row(transactional_db, user):
     found: list[int] = []
     begin = threading.Barrier(4)
 

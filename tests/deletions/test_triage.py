@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import io
 import json
@@ -131,6 +132,23 @@ def test_the_pass_abandons_such_a_row_and_says_so_once(user, caplog):
     lines = [r.message for r in caplog.records if r.message.startswith("deletion_abandoned")]
     assert len(lines) == 1
     assert "rows failed" in lines[0]
+
+
+def test_news_that_cannot_be_told_do_not_undo_the_giving_up(user, caplog):
+    deletion = lost(user)
+
+    def fail(_ids: object) -> None:
+        raise RuntimeError("no pager")
+
+    policy = dataclasses.replace(deletion_policy(), on_dead=fail)
+
+    assert bury_exhausted(policy) == [deletion.pk]
+
+    deletion.refresh_from_db()
+    assert deletion.status == "abandoned"
+    assert any(
+        f"dead_letter queue=user_deletions ids=[{deletion.pk}]" in r.message for r in caplog.records
+    )
 
 
 def test_requeue_makes_it_due_once_and_a_second_call_changes_nothing(abandoned):
