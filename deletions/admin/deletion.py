@@ -37,6 +37,7 @@ from jobs.reads.links import list_path, object_path
 ACTIONS_SHOWN = 20
 ABANDONED_SHOWN = 20
 ABANDONED_TITLE = "Abandoned deletions"
+HALVES = ("access", "external", "local")
 
 REQUEUE = Verb(
     name="requeue",
@@ -83,9 +84,13 @@ class UserDeletionAdmin(VerbAdmin, BigTableAdmin):
     verbs = (REQUEUE, CANCEL)
     verb_scopes = {DEAD: STATES[DEAD]}
     list_filter = (StateFilter,)
-    list_display = (
-        "number", "user", "state", "tries", "access", "external", "local", "left", "due", "asked",
-    )  # fmt: skip
+    list_display = ("number", "user", "state", "tries", *HALVES, "due", "asked")
+
+    def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
+        """Return the columns: what is left behind takes the room of what only waits."""
+        if request.GET.get("status") == DEAD:
+            return ("number", "user", "state", "tries", "since", *HALVES, "left")
+        return self.list_display
 
     def read_rows(self) -> QuerySet[UserDeletion]:
         return deletion_rows()
@@ -100,8 +105,8 @@ class UserDeletionAdmin(VerbAdmin, BigTableAdmin):
         return self.may(request, CANCEL.name)
 
     @admin.display(description="id")
-    def number(self, row: Any) -> str:
-        return str(row.pk)
+    def number(self, row: Any) -> SafeString | str:
+        return self.row_link(row, row.pk)
 
     @admin.display(description="user")
     def user(self, row: Any) -> str:
@@ -129,8 +134,11 @@ class UserDeletionAdmin(VerbAdmin, BigTableAdmin):
 
     @admin.display(description="left behind")
     def left(self, row: Any) -> str:
-        item = deletion_item(row)
-        return "" if item.status == "done" else cut(item.left_behind, 160)
+        return cut(deletion_item(row).left_behind, 300)
+
+    @admin.display(description="since")
+    def since(self, row: Any) -> SafeString:
+        return time_tag(deletion_item(row).since, now=row.read_at)
 
     @admin.display(description="due")
     def due(self, row: Any) -> SafeString | str:
