@@ -13,6 +13,7 @@ from hypothesis import settings as hypothesis_settings
 
 from jobs import notifier
 from jobs.claims.holdings import holdings
+from tests import emptying
 
 hypothesis_settings.register_profile("default", deadline=None, max_examples=100)
 hypothesis_settings.load_profile("default")
@@ -38,7 +39,9 @@ def _forget_claims() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
     """End what threads of the engine still keep open, so that the database can be dropped."""
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        emptying.install(patch)
+        yield
     notifier.close()
     with django_db_blocker.unblock(), connection.cursor() as cursor:
         cursor.execute(
