@@ -395,7 +395,7 @@ async def _run(log: Path, *, port: int, seconds_per_mail: float) -> None:
     server = await asyncio.get_running_loop().create_server(
         lambda: SMTP(recorder, hostname="localhost", enable_SMTPUTF8=True), "127.0.0.1", port
     )
-    print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201
+    print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
 
