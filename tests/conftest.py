@@ -19,13 +19,14 @@ hypothesis_settings.register_profile("default", deadline=None, max_examples=100)
 hypothesis_settings.load_profile("default")
 
 
-def wait_until(condition: Callable[[], object], *, seconds: float = 20, what: str = "") -> None:
-    """Poll until the condition holds; fail when it does not within the limit."""
+def wait_until(condition: Callable[[], Any], *, seconds: float = 20, what: str = "") -> Any:
+    """Poll until the condition holds and return it; fail when it does not within the limit."""
     end = time.monotonic() + seconds
-    while not condition():
+    while not (found := condition()):
         if time.monotonic() > end:
             pytest.fail(f"did not happen within {seconds} s: {what or condition}")
         time.sleep(0.02)
+    return found
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from django.contrib.auth import get_user_model
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
 
 FLAGS = [
     "--headless",
@@ -91,8 +91,14 @@ def _watched(context: BrowserContext, address: str) -> Tab:
     tab = Tab(page=page, address=address)
     page.on("pageerror", lambda error: tab.complaints.append(str(error)))
     page.on("console", lambda line: _note(tab, line.type, line.text))
-    page.on("requestfailed", lambda request: tab.complaints.append(f"failed: {request.url}"))
+    page.on("requestfailed", lambda request: _note_failure(tab, request))
     return tab
+
+
+def _note_failure(tab: Tab, request: Request) -> None:
+    # A second press takes the place of the first one's request.
+    if request.failure != "net::ERR_ABORTED":
+        tab.complaints.append(f"failed: {request.url} {request.failure}")
 
 
 def _note(tab: Tab, kind: str, text: str) -> None:

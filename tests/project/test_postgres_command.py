@@ -107,7 +107,7 @@ def test_a_server_that_cannot_start_is_exit_code_3(fresh_site: Site) -> None:
 def manage(
     site: Site, *arguments: str, variables: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    unset = ("DATABASE_URL", "DIRECT_DATABASE_URL")
+    unset = ("DATABASE_URL", "DIRECT_DATABASE_URL", "DJANGO_SETTINGS_MODULE")
     kept = {name: value for name, value in os.environ.items() if name not in unset}
     return subprocess.run(
         [sys.executable, "manage.py", "postgres", *arguments],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -101,7 +102,8 @@ def test_a_start_killed_in_initdb_does_not_stand_in_the_way_of_the_next(fresh_si
     children = psutil.Process(owner.process.pid).children(recursive=True)
     owner.kill()
     for child in children:
-        child.kill()
+        with contextlib.suppress(psutil.NoSuchProcess):
+            child.kill()
 
     with attach_at(fresh_site.places) as attachment:
         assert ask(attachment.address, "SELECT 1") == 1

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 
 from deletions.models import BillingAudit
-from tests.browser.conftest import browser, operator, theme, visitor  # noqa: F401 (fixtures)
 from tests.factories.deletions import UserDeletionFactory
 
 pytestmark = pytest.mark.browser
 
 
-def test_an_operator_finds_an_abandoned_deletion_and_requeues_it(operator):  # noqa: F811
+def test_an_operator_finds_an_abandoned_deletion_and_requeues_it(operator):
     abandoned = UserDeletionFactory(abandoned=True, rows_deleted=1200, rows_total=5000)
     UserDeletionFactory.create_batch(3, done=True)
     UserDeletionFactory(in_two_weeks=True)
