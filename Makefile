@@ -41,9 +41,11 @@ ifneq ($(NEXT),)
 	$(MAKE) test-next
 endif
 
-# The same tests on the newer Python and Django.
+# The newer Python and Django: all but the long tests of processes and of pages in a browser,
+# which `make test-next MARKS=` adds.
+MARKS ?= not crash and not browser
 test-next: .venv-next/installed browser
-	$(NEXT_BIN)/python -m pytest -n $(WORKERS) -q
+	$(NEXT_BIN)/python -m pytest -n $(WORKERS) -q -m "$(MARKS)"
 
 # Figures beside their limits of the same run; writes bench.json. See docs/benchmarks.md.
 bench: setup
