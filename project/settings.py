@@ -92,9 +92,7 @@ DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL") or "engineroom@localhost"
 # Mail of the site itself, such as alerts.
 SERVER_EMAIL = DEFAULT_FROM_EMAIL
 # Addresses; Django before 6.0 takes pairs only, which 6.1 warns of.
-ADMINS = [
-    address if django.VERSION >= (6, 0) else ("", address) for address in env.names("ADMINS")
-]
+ADMINS = [address if django.VERSION >= (6, 0) else ("", address) for address in env.names("ADMINS")]
 
 _public = env.public_url(default=f"http://{env.read(jobs.conf.WEB)}")
 PUBLIC_URL = _public.url
