@@ -41,9 +41,9 @@ ifneq ($(NEXT),)
 	$(MAKE) test-next
 endif
 
-# The newer Python and Django: all but the long tests of processes and of pages in a browser,
+# The newer Python and Django: all but the tests of processes, pages in a browser and plans,
 # which `make test-next MARKS=` adds.
-MARKS ?= not crash and not browser
+MARKS ?= not crash and not browser and not plans
 test-next: .venv-next/installed browser
 	$(NEXT_BIN)/python -m pytest -n $(WORKERS) -q -m "$(MARKS)"
 
