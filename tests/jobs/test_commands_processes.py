@@ -24,7 +24,7 @@ JOB = "testapp.stocktaking"
 NOWHERE = "postgres://me:hunter2@127.0.0.1:1/shop"
 SECONDS = 50
 # Several processes start in one test, on machines that do other things too.
-pytestmark = pytest.mark.timeout(180)
+pytestmark = [pytest.mark.timeout(180), pytest.mark.crash]
 # A shell that runs the tests in the background has Ctrl-C ignored; a person's has not.
 LAUNCH = """
 import signal, sys

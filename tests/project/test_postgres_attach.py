@@ -32,7 +32,7 @@ from tests.project.postgres_site import (
 )
 
 __all__ = ["fresh_site", "site", "used_site"]
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.timeout(120), pytest.mark.crash]
 AS_NOBODY = ("--uid", str(NOBODY.pw_uid), "--gid", str(NOBODY.pw_gid))
 
 

@@ -46,7 +46,7 @@ from tests.project.postgres_site import (
 )
 
 __all__ = ["fresh_site", "site", "used_site"]
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.timeout(120), pytest.mark.crash]
 
 
 def test_the_oldest_version_is_the_one_of_the_installed_django() -> None:

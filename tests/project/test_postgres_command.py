@@ -14,7 +14,7 @@ from project.postgres.attachment import attach_at
 from tests.project.postgres_site import ROOT, Site, fresh_site, record_of, site, used_site
 
 __all__ = ["fresh_site", "site", "used_site"]
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.timeout(120), pytest.mark.crash]
 
 
 def test_status_of_a_fresh_checkout_says_that_nothing_runs_and_starts_nothing(
