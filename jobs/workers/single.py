@@ -67,7 +67,9 @@ class SinglePasses:
             left = [job for job in self._declarations if self._is_left(job)]
             if not left:
                 return
-            is_held_back = not found and not any(is_processing(job) for job in left)
+            is_held_back = not found and not any(
+                is_processing(job.policy()) for job in left if job.policy
+            )
             fruitless = fruitless + 1 if is_held_back else 0
             if fruitless == FRUITLESS_ROUNDS:
                 names = ", ".join(job.id for job in left)
@@ -166,18 +168,15 @@ def is_paused(job_id: str) -> bool:
     return JobState.objects.filter(pk=job_id, paused_at__isnull=False).exists()
 
 
-def is_processing(job: JobDeclaration) -> bool:
-    """Say whether a row of the job's queue is in any worker's hands."""
-    if job.policy is None:
-        return False
-    policy = job.policy()
+def is_processing(policy: ClaimPolicy) -> bool:
+    """Say whether a row of the queue is in any worker's hands."""
     rows = policy.model._default_manager.using(policy.using)
     return rows.filter(status="processing").exists()
 
 
 def has_work(policy: ClaimPolicy) -> bool:
     """Say whether a row of the queue is due or in any worker's hands."""
-    rows = policy.model._default_manager.using(policy.using)
-    if rows.filter(status="processing").exists():
+    if is_processing(policy):
         return True
+    rows = policy.model._default_manager.using(policy.using)
     return any(rows.filter(arm.rows).exists() for arm in policy.arms)

@@ -47,7 +47,6 @@ class Command(EngineCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         chosen = choose(options["only"], options["exclude"])
-        check_settings()
         if options["list"]:
             for declaration in chosen:
                 self.stdout.write(job_line(declaration, fires=FIRES))
@@ -84,12 +83,6 @@ def choose(only: list[str], exclude: list[str]) -> list[JobDeclaration]:
     if not chosen:
         raise CommandError("No job is left to run.", returncode=EXIT_USAGE)
     return chosen
-
-
-def check_settings() -> None:
-    """Read every setting of the engine once, so that a wrong one stops the start."""
-    for setting in conf.SETTINGS:
-        setting.get()
 
 
 def refuse_unapplied_migrations() -> None:
