@@ -6,7 +6,7 @@ import email.policy
 from email.headerregistry import HeaderRegistry
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from emails.addresses import (
@@ -155,6 +155,7 @@ def test_a_local_part_that_no_header_can_hold_stands_as_the_name_of_an_empty_gro
 
 
 @given(name=NAMES, local=st.from_regex(r"[a-z0-9+_-]{1,20}", fullmatch=True))
+@example(name="=?UTF?Q??=", local="a")
 def test_any_name_survives_the_way_into_a_header_and_back(name: str, local: str) -> None:
     mailbox = Mailbox(display=name, local=local, domain="example.org")
 
@@ -162,7 +163,7 @@ def test_any_name_survives_the_way_into_a_header_and_back(name: str, local: str)
 
     assert mailbox.header_form.isascii()
     assert again.envelope == mailbox.envelope
-    assert again.display == decode_words(name).strip()
+    assert again.display == name.strip()
 
 
 @given(name=NAMES.filter(lambda name: "=?" not in name))
@@ -185,14 +186,14 @@ def test_encoded_words_are_short_ascii_and_decode_to_what_they_were(text: str) -
 
 
 @given(text=st.text())
+@example(text="\x80@0")
 def test_any_text_is_read_or_refused_and_nothing_else(text: str) -> None:
     try:
         mailbox = parse_mailbox(text)
     except ValueError:
         return
-    assert parse_mailbox(mailbox.header_form).envelope == mailbox.envelope or (
-        mailbox.needs_smtputf8
-    )
+    if not mailbox.needs_smtputf8:  # no header form can be read back as an address
+        assert parse_mailbox(mailbox.header_form).envelope == mailbox.envelope
 
 
 @given(text=st.text(st.sampled_from('ab.@<>",:;()[]\\ \t=?é-'), min_size=1, max_size=25))
