@@ -43,7 +43,7 @@ endif
 
 # The newer Python and Django: all but the tests of processes, pages in a browser and plans,
 # which `make test-next MARKS=` adds.
-MARKS ?= not crash and not browser and not plans
+MARKS ?= not crash and not browser and not plans and not stores
 test-next: .venv-next/installed browser
 	$(NEXT_BIN)/python -m pytest -n $(WORKERS) -q -m "$(MARKS)"
 

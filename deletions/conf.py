@@ -9,7 +9,7 @@ from typing import Any
 
 from django.apps import apps
 
-from jobs.conf import Setting, Text, WebUrl, Whole
+from jobs.conf import BACKUP_DIR, Setting, Text, WebUrl, Whole
 from jobs.errors import SettingError
 
 DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)+")
@@ -67,7 +67,6 @@ SNAPSHOT = DottedPath(name="USER_DELETION_SNAPSHOT", default="")
 BILLING_URL = WebUrl(name="BILLING_URL", default="")
 BILLING_SECRET = Text(name="BILLING_SECRET", default="")
 BILLING_AUDIT_DAYS = Whole(name="BILLING_AUDIT_DAYS", default=365, minimum=0, maximum=3650)
-BACKUP_DIR = Text(name="BACKUP_DIR", default="var/backups")
 
 SETTINGS: tuple[Setting[Any], ...] = (
     POLL_MS,

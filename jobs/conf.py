@@ -207,6 +207,7 @@ RETRY_BACKOFF_MS = Wholes(
 )
 CONSOLE_LIVE_SECONDS = Whole(name="CONSOLE_LIVE_SECONDS", default=3, minimum=0, maximum=3600)
 ALERT_WEBHOOK_URL = WebUrl(name="ALERT_WEBHOOK_URL", default="")
+BACKUP_DIR = Text(name="BACKUP_DIR", default="var/backups")
 
 SETTINGS: tuple[Setting[Any], ...] = (
     WORKERS,

@@ -2,7 +2,7 @@
 Settings of this site, all from the environment.
 
 A project of one's own needs none of this: it installs the apps and sets what it wants to
-change, under the names in ``jobs.conf``, ``emails.conf`` and ``deletions.conf``.
+change, under the names in the ``conf`` module of each app.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import django
 import deletions.conf
 import emails.conf
 import jobs.conf
+import realtime.conf
+import retention.conf
 from project import env
 from project.postgres import connection_parameters
 
@@ -28,6 +30,8 @@ INSTALLED_APPS = [
     "jobs.signin",
     "emails",
     "deletions",
+    "realtime",
+    "retention",
     "django.contrib.admin",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -77,8 +81,9 @@ env.database("DIRECT_DATABASE_URL")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # The engine's and the apps' own settings, each checked against its range.
-for _setting in (*jobs.conf.SETTINGS, *emails.conf.SETTINGS, *deletions.conf.SETTINGS):
-    globals()[_setting.name] = env.read(_setting)
+for _app in (jobs, emails, deletions, realtime, retention):
+    for _setting in _app.conf.SETTINGS:
+        globals()[_setting.name] = env.read(_setting)
 EMAIL_DELIVERY_URL = emails.conf.DELIVERY_URL.parse(
     env.text("EMAIL_DELIVERY_URL")
     or ((VAR_DIR / "mail").as_uri() if env.uses_embedded_server() else "")
