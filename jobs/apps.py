@@ -13,8 +13,10 @@ class JobsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        # Every app declares its jobs in a module of that name; nothing is started here.
+        # Every app declares its jobs and what may be deleted when it is old in modules of
+        # these names; nothing is started here.
         autodiscover_modules("jobs")
+        autodiscover_modules("retention")
         # Both need the models, which are there only now.
         from jobs import checks
         from jobs.alerts.hooks import on_run_finished

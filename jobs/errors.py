@@ -47,6 +47,15 @@ class DuplicateJobError(EngineroomError):
         )
 
 
+class DuplicateTargetError(EngineroomError):
+    """Two declarations of old rows with one name."""
+
+    def __init__(self, name: str, table: str) -> None:
+        super().__init__(
+            f"The retention target {name!r} is declared twice, first for {table}: rename one."
+        )
+
+
 class PolicyError(EngineroomError):
     """A claim policy that contradicts itself or its table."""
 
