@@ -51,8 +51,13 @@ class ClockDefault(Func):
 
 def ago(milliseconds: float) -> CombinedExpression:
     """Return the instant so many milliseconds before the statement's."""
+    return before(Now(), milliseconds)
+
+
+def before(instant: Now | ClockTime, milliseconds: float) -> CombinedExpression:
+    """Return the instant so many milliseconds before another."""
     return CombinedExpression(
-        Now(), Combinable.SUB, _interval(milliseconds), output_field=DateTimeField()
+        instant, Combinable.SUB, _interval(milliseconds), output_field=DateTimeField()
     )
 
 

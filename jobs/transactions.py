@@ -53,9 +53,9 @@ def run_shortly(using: str, *statements: str, is_durable: bool = True) -> list[R
     return _run(connection, ";\n".join((opening, *statements)))
 
 
-def write_shortly(using: str, statement: str, *, is_durable: bool = True) -> set[int]:
+def write_shortly(using: str, *statements: str, is_durable: bool = True) -> set[int]:
     """
-    Run one complete statement that returns ids, as ``run_shortly`` does; return them.
+    Run statements as ``run_shortly`` does; return the ids that the last one returns.
 
     Straight to libpq where nobody listens in: a mail makes three of these, and cursors took
     longer than their work.
@@ -67,11 +67,11 @@ def write_shortly(using: str, statement: str, *, is_durable: bool = True) -> set
         or connection.execute_wrappers
         or connection.queries_logged
     ):
-        (rows,) = run_shortly(using, statement, is_durable=is_durable)
+        *_, rows = run_shortly(using, *statements, is_durable=is_durable)
         return {row_id for (row_id,) in rows}
     opening = _opening(conf.STATEMENT_TIMEOUT_MS.get(), outermost=True, is_durable=is_durable)
     with connection.wrap_database_errors:
-        return _execute(connection.connection, f"{opening};\n{statement}")
+        return _execute(connection.connection, ";\n".join((opening, *statements)))
 
 
 def _run(connection: BaseDatabaseWrapper, text: str) -> list[Rows]:

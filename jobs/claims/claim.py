@@ -10,16 +10,18 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+import time
 import uuid
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from django.db.models import F, TextField, Value
-from django.db.models.functions import Cast, Concat
+from django.db.models.functions import Cast, Concat, Greatest
 
 from jobs import backoff
 from jobs.claims.holdings import holdings, suspect_gate
+from jobs.claims.limit import heartbeat_guard
 from jobs.claims.policy import ClaimPolicy, Counts, Lease
 from jobs.claims.writes import fenced_update
 from jobs.clock import ClockTime, from_now
@@ -51,11 +53,14 @@ class Claim:
         rows: Sequence[QueueRow],
         *,
         suspect: bool = False,
+        claimed: float | None = None,
     ) -> None:
         self.policy = policy
         self.token = token
         self.rows = list(rows)
         self.suspect = suspect
+        # When the database was last asked to claim or refresh the rows; monotonic.
+        self._refreshed = time.monotonic() if claimed is None else claimed
         self._lock = threading.Lock()
         self.held: dict[int, QueueRow] = {row.pk: row for row in rows}
         # Rows whose last write is under way: nobody else ends or refreshes them meanwhile.
@@ -164,13 +169,28 @@ class Claim:
         """Refresh what is still held; forget what was lost. Returns the rows refreshed."""
         with self._lock:
             rows = [row for row in self.held.values() if row.pk not in self._settling]
+        began = time.monotonic()
         if isinstance(self.policy.expiry, Lease):
-            return self._write(rows, {"lease_expires_at": from_now(self.policy.expiry.ms)})
-        return self._write(rows, {"claimed_at": ClockTime()})
+            values = {"lease_expires_at": from_now(self.policy.expiry.ms)}
+        else:
+            values = {"claimed_at": ClockTime()}
+        refreshed = self._write(rows, values, guard=heartbeat_guard(self.policy))
+        self._refreshed = began
+        return refreshed
 
     def holds(self, row: QueueRow) -> bool:
         """Say whether the row is still this claim's, as far as this process knows."""
         return row.pk in self.held
+
+    def is_alive(self, row: QueueRow) -> bool:
+        """
+        Say whether the row is still this claim's by this process's own clock.
+
+        Asked before what cannot be fenced, such as a request to another service: a process
+        that stood still knows it before the database has told it.
+        """
+        age_ms = (time.monotonic() - self._refreshed) * 1000
+        return self.holds(row) and age_ms < self.policy.expiry.ms
 
     def forget(self, *rows: QueueRow) -> None:
         """Stop refreshing rows whose outcome can no longer be written."""
@@ -220,11 +240,16 @@ class Claim:
         return dict.fromkeys(self.policy.model.CLAIM_COLUMNS) | values
 
     def _write(
-        self, rows: Iterable[QueueRow], values: dict[str, Any], *, is_durable: bool = True
+        self,
+        rows: Iterable[QueueRow],
+        values: dict[str, Any],
+        *,
+        is_durable: bool = True,
+        guard: Sequence[str] = (),
     ) -> int:
         """Write columns of rows that stay in work."""
         ids = [row.pk for row in rows if self.holds(row)]
-        changed = self._update(ids, values, is_durable=is_durable)
+        changed = self._update(ids, values, is_durable=is_durable, guard=guard)
         with self._lock:
             # What another thread has settled in this moment is not lost.
             lost = [
@@ -236,12 +261,17 @@ class Claim:
         return len(changed)
 
     def _update(
-        self, ids: Collection[int], values: dict[str, Any], *, is_durable: bool = True
+        self,
+        ids: Collection[int],
+        values: dict[str, Any],
+        *,
+        is_durable: bool = True,
+        guard: Sequence[str] = (),
     ) -> set[int]:
         if not ids:
             return set()
         statement = fenced_update(self.policy, ids, self.token, values)
-        return write_shortly(self.policy.using, statement, is_durable=is_durable)
+        return write_shortly(self.policy.using, *guard, statement, is_durable=is_durable)
 
     def _report_lost(self, ids: Iterable[int]) -> None:
         for row_id in ids:
@@ -251,7 +281,8 @@ class Claim:
     def _given_back(self) -> dict[str, Any]:
         values: dict[str, Any] = {"status": "pending"}
         if self.policy.counts is Counts.ON_CLAIM:
-            values["attempts"] = F("attempts") - 1
+            # Work that has set its attempts back has none to be given back.
+            values["attempts"] = Greatest(F("attempts") - 1, 0)
         return values
 
 

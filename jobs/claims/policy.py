@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce
 
 from jobs import conf
 from jobs.claims.pace import Pace
-from jobs.clock import Now, ago
+from jobs.clock import ClockTime, Now, ago, before
 from jobs.errors import PolicyError
 from jobs.queues import LeasedQueueRow, QueueRow
 
@@ -39,6 +39,9 @@ class StaleAfter:
     def is_stale(self) -> Q:
         return Q(claimed_at__lt=ago(self.ms))
 
+    def is_alive(self, at: Now | ClockTime) -> Q:
+        return Q(claimed_at__gte=before(at, self.ms))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Lease:
@@ -49,6 +52,9 @@ class Lease:
 
     def is_stale(self) -> Q:
         return Q(lease_expires_at__lt=Now())
+
+    def is_alive(self, at: Now | ClockTime) -> Q:
+        return Q(lease_expires_at__gte=at)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +89,8 @@ class ClaimPolicy:
     only: Q = field(default_factory=Q)
     batch: int = 50  # rows of one claim, at most
     handlers: int = 1  # rows in work at a time, in one process
+    # Rows in work at a time over all processes; None: no more than their handlers.
+    most_in_work: int | None = None
     # The handler takes a whole claim at once, so all of it has begun when it is claimed.
     whole_claims: bool = False
     backoff_ms: Sequence[int] = field(default_factory=conf.RETRY_BACKOFF_MS.get)
@@ -113,6 +121,8 @@ class ClaimPolicy:
             )
         if self.batch < 1 or self.handlers < 1:
             raise PolicyError(self.queue, "batch and handlers are 1 or more")
+        if self.most_in_work is not None and self.most_in_work < 1:
+            raise PolicyError(self.queue, "most_in_work is 1 or more, or None")
         if not self.backoff_ms:
             raise PolicyError(self.queue, "backoff_ms needs at least one step")
 

@@ -22,6 +22,7 @@ from psycopg import sql
 
 from jobs import clock
 from jobs.claims.hydration import Hydration
+from jobs.claims.limit import in_work
 from jobs.claims.policy import Arm, ClaimPolicy, Counts, Lease
 from jobs.claims.template import Template, Variable, make_template
 from jobs.claims.writes import TOKEN, compile_assignments
@@ -94,7 +95,9 @@ def _compile(policy: ClaimPolicy, form: ClaimForm) -> ClaimStatement:
         parts.append(text)
         parameters += values
     names = [arm.name for arm, _ in arms]
-    parts.append(_united(policy, names, form.limit))
+    room, values = _room(policy, form.limit)
+    parts.append(_united(policy, names, room))
+    parameters += values
     assignments, values = _assignments(policy)
     parameters += values
     fields = _fields(policy)
@@ -170,7 +173,22 @@ def _arm_sql(
     return head, list(values)
 
 
-def _united(policy: ClaimPolicy, names: list[str], limit: int) -> sql.Composable:
+def _room(policy: ClaimPolicy, limit: int) -> tuple[sql.Composable, list[Any]]:
+    """Return how many rows the claim may take, as SQL."""
+    if policy.most_in_work is None:
+        return sql.Literal(limit), []
+    query = in_work(policy).order_by().values("pk").query
+    text, values = query.get_compiler(policy.using).as_sql()
+    room = sql.SQL(
+        "least({limit}, greatest(0, {most} - (SELECT count(*) FROM ({rows}) AS living)))"
+    )
+    rows = sql.SQL(text)  # compiled by Django, values apart
+    return room.format(
+        limit=sql.Literal(limit), most=sql.Literal(policy.most_in_work), rows=rows
+    ), list(values)
+
+
+def _united(policy: ClaimPolicy, names: list[str], room: sql.Composable) -> sql.Composable:
     terms = [
         sql.SQL("sort_{place} {way}").format(
             place=sql.SQL(str(place)), way=sql.SQL("DESC" if _descends(term) else "ASC")
@@ -188,8 +206,8 @@ def _united(policy: ClaimPolicy, names: list[str], limit: int) -> sql.Composable
         "due AS MATERIALIZED (\n"
         "  SELECT id, arm, row_number() OVER (ORDER BY {order}) AS position\n"
         "  FROM ({union}) AS candidates\n"
-        "  ORDER BY {order} LIMIT {limit}\n)"
-    ).format(order=order, union=union, limit=sql.Literal(limit))
+        "  ORDER BY {order} LIMIT {room}\n)"
+    ).format(order=order, union=union, room=room)
 
 
 def _assignments(policy: ClaimPolicy) -> tuple[sql.Composable, list[Any]]:

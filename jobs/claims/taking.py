@@ -11,6 +11,7 @@ from django.db import DatabaseError, InterfaceError, connections
 
 from jobs.claims.claim import Claim
 from jobs.claims.holdings import suspect_gate
+from jobs.claims.limit import claim_guard
 from jobs.claims.policy import ClaimPolicy
 from jobs.claims.statement import AFTER, WORKER, ClaimForm, claim_statement
 from jobs.claims.writes import TOKEN
@@ -40,7 +41,8 @@ def complete_and_claim(claim: Claim) -> tuple[int, Claim | None]:
     is due, only ``claim_rows`` does.
     """
     policy = claim.policy
-    if claim.held and not claim.suspect and policy.pace.is_quick:
+    is_simple = not claim.suspect and policy.most_in_work is None
+    if claim.held and is_simple and policy.pace.is_quick:
         # Neither is done when it fails; then one after the other, as long as it takes.
         with contextlib.suppress(DatabaseError, InterfaceError):
             return _complete_and_look_on(claim)
@@ -70,7 +72,9 @@ class ClaimAttempt:
         on, the claim need not be flushed: that write flushes it, or finds it gone.
         """
         is_durable = self.policy.whole_claims
-        (found,) = run_shortly(self.policy.using, self.statement, is_durable=is_durable)
+        *_, found = run_shortly(
+            self.policy.using, *claim_guard(self.policy), self.statement, is_durable=is_durable
+        )
         return self.claim_of(found)
 
     def claim_of(self, found: Rows) -> Claim | None:
@@ -82,7 +86,7 @@ class ClaimAttempt:
         found.sort(key=itemgetter(-2))
         suspect = found[0][-1] == "suspect"
         rows = self._compiled.hydration.rows(found)
-        return Claim(self.policy, self._token, rows, suspect=suspect)
+        return Claim(self.policy, self._token, rows, suspect=suspect, claimed=self._began)
 
     def _keep_pace(self, found: Rows) -> None:
         full = len(found) >= self.form.limit

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connections
+from django.db.models.sql import Query
 from psycopg import sql
 
 from jobs import clock
+from jobs.claims.limit import fence
 from jobs.claims.policy import ClaimPolicy
 from jobs.claims.template import Template, Variable, make_template
 
@@ -25,7 +27,7 @@ TOKEN = Variable("token")
 MOST_FORMS = 200
 _UPDATE = sql.SQL(
     "UPDATE {queue} SET {assignments}"
-    " WHERE {pk} = ANY(%s::bigint[]) AND claim_token = %s RETURNING {pk}"
+    " WHERE {pk} = ANY(%s::bigint[]) AND claim_token = %s{fence} RETURNING {pk}"
 )
 
 
@@ -103,10 +105,23 @@ def _is_constant(value: Any) -> bool:
 def _compile(policy: ClaimPolicy, values: Mapping[str, Any]) -> WriteForm:
     variables = {name: Variable(name) for name, value in values.items() if not _is_constant(value)}
     assignments, parameters = compile_assignments(policy, {**values, **variables})
+    condition, demanded = _fence_sql(policy)
     text = _UPDATE.format(
         queue=sql.Identifier(policy.queue),
         assignments=assignments,
         pk=sql.Identifier(policy.pk_column),
+        fence=condition,
     ).as_string(None)
-    template = make_template(text, [*parameters, IDS, TOKEN], connections[policy.using])
+    every = [*parameters, IDS, TOKEN, *demanded]
+    template = make_template(text, every, connections[policy.using])
     return WriteForm(template=template, variables=variables)
+
+
+def _fence_sql(policy: ClaimPolicy) -> tuple[sql.Composable, list[Any]]:
+    condition = fence(policy)
+    if not condition:
+        return sql.SQL(""), []
+    query = Query(policy.model, alias_cols=False)
+    compiler = query.get_compiler(policy.using)
+    text, values = compiler.compile(query.build_where(condition))
+    return sql.SQL(" AND ") + sql.SQL(text), list(values)

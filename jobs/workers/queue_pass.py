@@ -177,10 +177,14 @@ class QueuePass:
         finally:
             with self._changed:
                 self._in_flight.pop((claim.token, row.pk), None)
+                if self.policy.most_in_work is not None:
+                    self._may_have_more = True  # there is room for one, here or elsewhere
                 if has_ended:
                     following = self._begin_following()
                 if following is None or len(self._unstarted) < self._threads.size:
                     self._changed.notify_all()
+        if self.policy.most_in_work is not None:
+            notifier.poke(self.policy.queue, using=self.policy.using)
         return following
 
     def _begin_following(self) -> tuple[Claim, QueueRow] | None:
