@@ -80,6 +80,10 @@ class QueueRow(models.Model):
         return f"{self._meta.verbose_name} {self.pk}"
 
 
+# Rows that are still to be done: all but done ones and dead letters.
+UNFINISHED = Q(status__in=("pending", "processing")) | Q(next_retry_at__isnull=False)
+
+
 class LeasedQueueRow(QueueRow):
     """A row whose claim ends at an instant of its own, moved forward by a heartbeat."""
 
@@ -105,12 +109,14 @@ def queue_indexes(
     order: Sequence[str] = ("id",),
     leased: bool = False,
     dead_status: str | None = "failed",
+    order_key: str | None = None,
 ) -> list[Any]:
     """
     Return the partial indexes that the claim's arms read, in claim order.
 
     ``prefix`` begins the indexes' names; ``order`` is the order of pending rows.
     ``dead_status`` is the status of dead letters; None if another index finds them.
+    ``order_key`` is the policy's, if rows of one key wait for each other.
     """
     expiry = "lease_expires_at" if leased else "claimed_at"
     return [
@@ -128,6 +134,7 @@ def queue_indexes(
             fields=[expiry, "id"], name=f"{prefix}_claimed", condition=Q(status="processing")
         ),
         *_dead_index(prefix, dead_status),
+        *_order_indexes(prefix, order_key),
     ]
 
 
@@ -136,6 +143,15 @@ def _dead_index(prefix: str, dead_status: str | None) -> list[models.Index]:
         return []
     condition = Q(status=dead_status, next_retry_at__isnull=True)
     return [models.Index(fields=["-id"], name=f"{prefix}_dead", condition=condition)]
+
+
+def _order_indexes(prefix: str, order_key: str | None) -> list[models.Index]:
+    if order_key is None:
+        return []
+    return [
+        models.Index(fields=[order_key, "id"], name=f"{prefix}_order", condition=UNFINISHED),
+        models.Index(fields=["id"], name=f"{prefix}_unfinished", condition=UNFINISHED),
+    ]
 
 
 def _index_terms(order: Sequence[str]) -> list[Any]:
