@@ -45,16 +45,28 @@ def connect(
 
     Raises psycopg.OperationalError; SettingError when the URL cannot be read.
     """
+    return _connection(
+        parameters(application_name=application_name, using=using), autocommit=autocommit
+    )
+
+
+def parameters(*, application_name: str, using: str = DEFAULT_DB_ALIAS) -> dict[str, Any]:
+    """
+    Return what psycopg is given for a connection past any pooler, as ``connect`` opens it.
+
+    Raises SettingError when the URL cannot be read.
+    """
     url = conf.DIRECT_DATABASE_URL.get() if using == DEFAULT_DB_ALIAS else ""
-    parameters = _parse(url) if url else _django_parameters(using)
-    return _open(parameters, application_name, CONNECT_SECONDS, autocommit=autocommit)
+    found = _parse(url) if url else _django_parameters(using)
+    return _bounded(found, application_name, CONNECT_SECONDS)
 
 
 def connect_like_django(
     *, application_name: str, using: str = DEFAULT_DB_ALIAS, connect_seconds: int = CONNECT_SECONDS
 ) -> Connection:
     """Open a connection the way the site itself connects, through its pooler if it has one."""
-    return _open(_django_parameters(using), application_name, connect_seconds, autocommit=True)
+    found = _bounded(_django_parameters(using), application_name, connect_seconds)
+    return _connection(found, autocommit=True)
 
 
 def run(
@@ -98,19 +110,13 @@ def _django_parameters(using: str) -> dict[str, Any]:
     return {name: value for name, value in parameters.items() if name not in _OURS}
 
 
-def _open(
-    parameters: dict[str, Any], application_name: str, seconds: int, *, autocommit: bool
-) -> Connection:
-    return psycopg.connect(
-        **{
-            **KEEPALIVE,
-            **parameters,
-            "application_name": application_name,
-            "connect_timeout": seconds,
-        },
-        autocommit=autocommit,
-        prepare_threshold=None,
-    )
+def _bounded(found: dict[str, Any], application_name: str, seconds: int) -> dict[str, Any]:
+    named = {"application_name": application_name, "connect_timeout": seconds}
+    return {**KEEPALIVE, **found, **named}
+
+
+def _connection(found: dict[str, Any], *, autocommit: bool) -> Connection:
+    return psycopg.connect(**found, autocommit=autocommit, prepare_threshold=None)
 
 
 def _converse(pgconn: pq.abc.PGconn, statements: bytes, deadline: float) -> list[pq.abc.PGresult]:

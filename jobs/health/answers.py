@@ -38,7 +38,8 @@ def ready(process: ProcessHealth = health, *, database: DatabaseCheck = _databas
     if process.draining:
         reasons.append(Reason(code="draining", detail="this process is stopping"))
     listen = process.listen.value if process.listen else None
-    return _answer("ready", reasons, {"listen": listen, "draining": process.draining})
+    more = {"listen": listen, "draining": process.draining, **process.descriptions()}
+    return _answer("ready", reasons, more)
 
 
 def _loop_reasons(process: ProcessHealth) -> list[Reason]:

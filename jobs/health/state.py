@@ -43,6 +43,7 @@ class ProcessHealth:
         self._loops: dict[str, _Loop] = {}
         self._draining = False
         self._listen: ListenState | None = None
+        self._describers: dict[str, Callable[[], object]] = {}
 
     @property
     def draining(self) -> bool:
@@ -79,6 +80,21 @@ class ProcessHealth:
     def set_listen(self, state: ListenState) -> None:
         """Note how this process hears of new work."""
         self._listen = state
+
+    def describe(self, name: str, describer: Callable[[], object]) -> None:
+        """
+        Show under this name on ``/readyz`` what the function returns, as JSON can hold it.
+
+        It changes nothing of whether the process is ready. It must be quick and not raise.
+        """
+        with self._lock:
+            self._describers[name] = describer
+
+    def descriptions(self) -> dict[str, object]:
+        """Return what parts of this process say of themselves, by their names."""
+        with self._lock:
+            describers = dict(self._describers)
+        return {name: describer() for name, describer in describers.items()}
 
     def silent_loops(self) -> list[SilentLoop]:
         """Return the loops that are silent for too long; none while draining."""
