@@ -128,6 +128,16 @@ class EmailJob(QueueRow):
             models.Index(fields=("user_id",), name="email_jobs_by_user", condition=~Q(user_id="")),
             models.Index(fields=("message_id",), name="email_jobs_by_message_id"),
             models.Index(fields=("sent_at",), name="email_jobs_by_age", condition=Q(status="sent")),
+            models.Index(
+                fields=("created_at",),
+                name="email_jobs_dead_by_age",
+                condition=Q(status="failed", next_retry_at__isnull=True),
+            ),
+            models.Index(
+                fields=("created_at",),
+                name="email_jobs_cancelled_by_age",
+                condition=Q(status="cancelled"),
+            ),
         )
 
     @property

@@ -48,6 +48,10 @@ class ActivityLog(models.Model):
         ordering = ("-id",)
         indexes = (
             models.Index(fields=("at",), name="activity_log_by_age"),
+            # Lines of no run are pruned by their own age, the others with their run.
+            models.Index(
+                fields=("at",), name="activity_log_loose", condition=Q(run_id__isnull=True)
+            ),
             models.Index(
                 fields=("run_id", "id"),
                 name="activity_log_by_run",

@@ -65,6 +65,7 @@ class JobRun(models.Model):
         permissions = (
             ("run_job", "Can run a job by hand"),
             ("pause_job", "Can pause and resume a job"),
+            ("schedule_job", "Can change when a job runs"),
             ("cancel_job", "Can cancel a running job"),
             ("view_run_output", "Can see the output of runs"),
         )
@@ -106,6 +107,12 @@ class JobRun(models.Model):
                 condition=Q(status__in=("failed", "lost", "interrupted", "missed", "cancelled")),
             ),
             models.Index(fields=("-id",), name="job_runs_manual", condition=Q(trigger="manual")),
+            # The newest failure of a job, which outlives its age.
+            models.Index(
+                fields=("job_id", "-id"),
+                name="job_runs_failures",
+                condition=Q(status__in=("failed", "lost", "interrupted")),
+            ),
             # "Since" filters, and the pruning of old runs.
             models.Index(fields=("created_at",), name="job_runs_by_age"),
         )

@@ -21,6 +21,9 @@ class JobState(models.Model):
     last_tick_at = models.DateTimeField(null=True, blank=True)
     idle_passes = models.BigIntegerField(db_default=0)
     cadence = models.TextField(blank=True, db_default="")  # as it was when next due was set
+    # What an operator has set in place of the declared cadence; empty: as declared.
+    own_cron = models.CharField(max_length=200, blank=True, db_default="")
+    own_zone = models.CharField(max_length=100, blank=True, db_default="")
     accounted_until = models.DateTimeField(null=True, blank=True)
     next_due_at = models.DateTimeField(null=True, blank=True)
     paused_at = models.DateTimeField(null=True, blank=True)
@@ -30,6 +33,12 @@ class JobState(models.Model):
     class Meta:
         db_table = "job_states"
         verbose_name = "job"
+        constraints = (
+            models.CheckConstraint(
+                name="job_states_own_cadence_whole",
+                condition=Q(own_cron="", own_zone="") | (~Q(own_cron="") & ~Q(own_zone="")),
+            ),
+        )
         indexes = (
             models.Index(
                 fields=("next_due_at",),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Q
 
 from jobs.clock import ClockDefault
 
@@ -25,7 +26,12 @@ class SigninLink(models.Model):
     class Meta:
         db_table = "signin_links"
         verbose_name = "sign-in link"
-        indexes = (models.Index(fields=("expires_at",), name="signin_links_by_expiry"),)
+        indexes = (
+            models.Index(fields=("expires_at",), name="signin_links_by_expiry"),
+            models.Index(
+                fields=("used_at",), name="signin_links_used", condition=Q(used_at__isnull=False)
+            ),
+        )
 
     def __str__(self) -> str:
         return f"sign-in link {self.pk}"
