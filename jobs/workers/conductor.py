@@ -33,7 +33,7 @@ from jobs.workers.loop import JobLoop
 
 logger = logging.getLogger(__name__)
 LOOK_SECONDS = 5.0
-TICK_SECONDS = 1.0
+TICK_SECONDS = 5.0
 MOST_THREADS = 16
 STATE_CHANNEL = "job_states"
 

@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 ROW_SECONDS = 5.0
 CLEANING_SECONDS = 3600.0
 LONGEST_SECONDS = 5.0
-LOOK_SECONDS = 0.25
+LOOK_SECONDS = 0.5
 
 
 class Heartbeat(threading.Thread):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 LOOK_SECONDS = 5.0
+TICK_SECONDS = 15.0
 
 
 class JobLoop(threading.Thread):
@@ -87,6 +88,11 @@ class JobLoop(threading.Thread):
         for run in waiting:
             run.give_back()
 
+    def look_up(self) -> None:
+        """Make it see now that the process stops. Not for signal handlers: it takes a lock."""
+        with self._wake:
+            self._wake.notify()
+
     def tick(self) -> None:
         """Say that the loop lives; called by the interval scheduler while it waits."""
         self._on_tick(self.declaration.id)
@@ -102,9 +108,10 @@ class JobLoop(threading.Thread):
     def _next(self) -> tuple[Trigger | None, OpenRun | None]:
         """Return why a pass is to run now, and the request that it answers if there is one."""
         with self._wake:
-            if not self._by_hand and (self._pending is None or self._paused):
+            is_idle = not self._by_hand and (self._pending is None or self._paused)
+            if is_idle and not self._stop_signal.is_set():
                 self.state = "paused" if self._paused else "waiting"
-                self._wake.wait(1.0)  # looks up now and then: a stop needs no wake-up
+                self._wake.wait(TICK_SECONDS)
             trigger: Trigger | None = None
             by_hand = self._by_hand.pop(0) if self._by_hand else None
             if by_hand is not None:

@@ -44,6 +44,7 @@ from jobs.workers.web import WebServer
 logger = logging.getLogger(__name__)
 LAST_SECONDS = 2.5  # beyond the grace, for writing what was taken back
 WRITE_SECONDS = 1.0
+WATCH_SECONDS = 1.0
 
 
 class WorkerProcess:
@@ -93,7 +94,7 @@ class WorkerProcess:
         self._start()
         self._announce()
         sdnotify.ready()
-        while not self.stop.wait(0.5):
+        while not self.stop.wait(WATCH_SECONDS):
             self._watch()
         return self._end()
 
@@ -172,6 +173,8 @@ class WorkerProcess:
         self._intervals.close()
         self._crons.close()
         self._conductor.wake()
+        for loop in self._loops.values():
+            loop.look_up()
         self._listener.stop()
         deadline = time.monotonic() + self.stop.remaining_seconds + LAST_SECONDS
         for thread in (self._conductor, *self._loops.values()):
