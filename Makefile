@@ -6,7 +6,8 @@ NEXT := $(shell for p in python3.13 "$$(pyenv prefix 3.13 2>/dev/null)/bin/pytho
 	"$$p" -c 'import venv, ensurepip' >/dev/null 2>&1 && { echo "$$p"; break; }; done)
 BIN := .venv/bin
 NEXT_BIN := .venv-next/bin
-WORKERS ?= 2
+# More than cores: many tests wait for processes.
+WORKERS ?= 3
 
 .PHONY: setup run test test-next lint bench chaos clean lock browser
 

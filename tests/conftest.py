@@ -14,8 +14,13 @@ from hypothesis import settings as hypothesis_settings
 from jobs import notifier
 from jobs.claims.holdings import holdings
 from tests import emptying
+from tests.forms import FULL, form
 
-hypothesis_settings.register_profile("default", deadline=None, max_examples=100)
+# The same examples in every run of `make test`: a failure is somebody's change, not luck.
+# ENGINEROOM_FULL=1 looks for new ones.
+hypothesis_settings.register_profile(
+    "default", deadline=None, max_examples=form(short=60, full=500), derandomize=not FULL
+)
 hypothesis_settings.load_profile("default")
 
 

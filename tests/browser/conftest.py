@@ -13,6 +13,8 @@ from django.contrib.auth import get_user_model
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page, Request, sync_playwright
 
+from tests.forms import form
+
 FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -56,7 +58,7 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(params=["light", "dark"])
+@pytest.fixture(params=form(short=["light"], full=["light", "dark"]))
 def theme(request) -> str:
     return str(request.param)
 

@@ -20,7 +20,6 @@ from tests.conftest import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 # Long forms of these tests: the figures that are published, in some minutes.
-FULL = os.environ.get("ENGINEROOM_FULL") == "1"
 LIMIT_SECONDS = 50
 SHORT_WINDOWS = {
     "WORKER_CLAIM_STALE_MS": "1500",

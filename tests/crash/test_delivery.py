@@ -10,7 +10,7 @@ from django.db import transaction
 
 from emails.models import EmailJob
 from tests.conftest import wait_until
-from tests.crash.harness import FULL
+from tests.forms import FULL
 
 CONNECTIONS = 4
 

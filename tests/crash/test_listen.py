@@ -9,7 +9,7 @@ from django.db import connection
 
 from jobs.models import Worker
 from tests.conftest import wait_until
-from tests.crash.harness import FULL
+from tests.forms import FULL
 from tests.jobs.tcp_proxy import TcpProxy
 from tests.testapp.models import Parcel
 

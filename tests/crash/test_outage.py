@@ -16,8 +16,9 @@ import pytest
 from project.postgres import pidfile
 from project.postgres.attachment import Attachment, attach_at
 from tests.conftest import wait_until
-from tests.crash.harness import FULL, Fleet, url_of
+from tests.crash.harness import Fleet, url_of
 from tests.crash.health_pages import health
+from tests.forms import FULL
 from tests.project.postgres_site import Site, connect, throw_away
 
 GRACE_SECONDS = 1

@@ -14,8 +14,9 @@ from jobs import notifier
 from jobs.models import JobRun, JobState, Worker
 from jobs.requests import request_run
 from tests.conftest import wait_until
-from tests.crash.harness import FULL, Fleet, url_of
+from tests.crash.harness import Fleet, url_of
 from tests.crash.slots import anchored, far_from_now, move_back, statuses
+from tests.forms import FULL
 from tests.testapp.models import Delivery
 
 WATCHFUL, DEAF, SHORT = "scheduled.watchful", "scheduled.deaf", "scheduled.short"

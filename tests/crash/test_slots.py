@@ -18,7 +18,7 @@ from jobs.ledger import close_lost
 from jobs.models import Alert, JobRun, JobState
 from jobs.requests import request_run
 from tests.conftest import wait_until
-from tests.crash.harness import FULL, Fleet, url_of
+from tests.crash.harness import Fleet, url_of
 from tests.crash.slots import (
     accounted_slots,
     anchored,
@@ -27,6 +27,7 @@ from tests.crash.slots import (
     move_back,
     statuses,
 )
+from tests.forms import FULL
 from tests.jobs.tcp_proxy import TcpProxy
 from tests.testapp.models import Delivery
 

@@ -11,8 +11,8 @@ import emails
 from emails.models import EmailJob
 from jobs.models import Worker
 from tests.conftest import wait_until
-from tests.crash.harness import FULL
 from tests.crash.mails import message
+from tests.forms import FULL
 from tests.testapp.models import Crate, Delivery, Parcel
 
 GRACE_SECONDS = 4

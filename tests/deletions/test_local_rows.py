@@ -17,7 +17,6 @@ from deletions.errors import BlockedByKeyError
 from deletions.local import count_rows
 from deletions.rows import LARGEST, RowEraser, Size
 from jobs.alerts.movement import declared_progress
-from tests.crash.harness import FULL
 from tests.deletions.conftest import is_gone
 from tests.deletions.shop.models import (
     Circle,
@@ -31,6 +30,7 @@ from tests.deletions.shop.models import (
     Tag,
 )
 from tests.factories import UserFactory
+from tests.forms import FULL
 
 MANY = 300_000 if FULL else 20_000
 

@@ -24,12 +24,12 @@ from jobs.models import Alert, AuditLog
 from jobs.models.audit import Via
 from jobs.stopping import StopSignal
 from jobs.testing import database_clock
-from tests.crash.harness import FULL
 from tests.crash.mails import message
 from tests.deletions.conftest import is_gone, step_of, steps_of
 from tests.deletions.shop import steps
 from tests.deletions.shop.models import Call, Invoice, Order
 from tests.factories import UserFactory
+from tests.forms import FULL
 
 SHOP = "tests.deletions.shop.steps"
 SHIPPED = (

@@ -15,6 +15,7 @@ from jobs import pausing
 from jobs.alerts.evaluate import evaluate
 from jobs.declarations import registry
 from jobs.models import Alert, JobState
+from tests.forms import form
 from tests.jobs.alerting import ORDERS, ago, declared, on_time, only_declared, scheduled_run, worker
 
 STEPS = st.lists(
@@ -42,7 +43,10 @@ def take(step: str) -> None:
 
 
 @pytest.mark.django_db
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=form(short=12, full=60),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(steps=STEPS)
 def test_no_rule_has_two_open_alerts_and_a_second_look_changes_nothing(steps) -> None:
     with transaction.atomic(), only_declared(), declared():

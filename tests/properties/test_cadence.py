@@ -9,6 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from jobs.cadence import CadenceError, Cron
+from tests.forms import form
 from tests.jobs import cron_oracle
 
 ZONES = (
@@ -65,7 +66,7 @@ def _cron(expression: str, zone: str) -> Cron:
 
 
 @given(expressions, zones, near_changes, st.timedeltas(dt.timedelta(0), dt.timedelta(hours=12)))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=form(short=20, full=80), deadline=None)
 def test_slots_near_a_change_are_those_of_a_walk_over_the_real_minutes(
     expression: str, zone: str, after: dt.datetime, span: dt.timedelta
 ) -> None:
@@ -77,7 +78,7 @@ def test_slots_near_a_change_are_those_of_a_walk_over_the_real_minutes(
 
 
 @given(expressions, zones, instants)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=form(short=15, full=60), deadline=None)
 def test_every_next_slot_is_later_and_on_a_whole_minute(
     expression: str, zone: str, instant: dt.datetime
 ) -> None:
@@ -92,7 +93,7 @@ def test_every_next_slot_is_later_and_on_a_whole_minute(
 
 
 @given(expressions, zones, instants, spans, st.floats(0, 1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=form(short=15, full=60), deadline=None)
 def test_a_restart_at_any_instant_neither_loses_nor_repeats_a_slot(
     expression: str, zone: str, after: dt.datetime, span: dt.timedelta, share: float
 ) -> None:
@@ -107,7 +108,7 @@ def test_a_restart_at_any_instant_neither_loses_nor_repeats_a_slot(
 
 
 @given(expressions, zones, instants, spans, st.integers(1, 20))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=form(short=15, full=60), deadline=None)
 def test_counting_and_looking_back_agree_with_walking_through_the_slots(
     expression: str, zone: str, after: dt.datetime, span: dt.timedelta, limit: int
 ) -> None:
@@ -128,7 +129,7 @@ def test_counting_and_looking_back_agree_with_walking_through_the_slots(
     st.integers(0, 9000).map(lambda days: CHANGES[-1] + dt.timedelta(days=days - 2500)),
     st.integers(1, 400),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=form(short=15, full=25), deadline=None)
 def test_counting_agrees_over_spans_with_several_changes(
     expression: str, zone: str, after: dt.datetime, days: int
 ) -> None:
@@ -140,7 +141,7 @@ def test_counting_agrees_over_spans_with_several_changes(
 
 
 @given(st.text(max_size=40))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=form(short=75, full=300), deadline=None)
 def test_any_text_is_either_a_schedule_or_refused_with_a_reason(text: str) -> None:
     try:
         cron = Cron(text)
@@ -151,7 +152,7 @@ def test_any_text_is_either_a_schedule_or_refused_with_a_reason(text: str) -> No
 
 
 @given(st.text(alphabet="0123456789*/-,#?LWHRsunmofeb @", max_size=24))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=form(short=75, full=300), deadline=None)
 def test_any_text_of_cron_characters_is_either_a_schedule_or_refused(text: str) -> None:
     try:
         cron = Cron(text)

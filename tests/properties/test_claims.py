@@ -26,7 +26,7 @@ from jobs.claims import Claim, ClaimPolicy, claim_rows
 from jobs.claims.claim import bury_exhausted
 from jobs.claims.holdings import holdings
 from jobs.errors import LostClaimError
-from tests.crash.harness import FULL
+from tests.forms import FULL, form
 from tests.testapp.jobs import letter_policy, parcel_policy
 from tests.testapp.models import Parcel
 
@@ -280,7 +280,7 @@ def test_a_queue_does_what_the_model_says(machine):
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=40,
+            max_examples=form(short=30, full=60),
             stateful_step_count=40,
             deadline=None,
             # To make a failure short takes minutes: ENGINEROOM_FULL=1 does it.

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from jobs.cadence import Cadence, Cron, Every, grace
 from jobs.slots import RunAll, RunLatest, Skip, SlotFate, SlotPlan, SlotTrigger, plan_slots
+from tests.forms import form
 
 START = dt.datetime(2026, 3, 28, 20, tzinfo=dt.UTC)
 
@@ -41,7 +42,7 @@ def _slots_of(plan: SlotPlan, cadence: Cadence) -> list[dt.datetime]:
 
 
 @given(cadences, policies, pauses)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=form(short=25, full=100), deadline=None)
 def test_a_plan_accounts_for_every_slot_once_and_in_order(
     cadence: Cron | Every, policy: Skip | RunLatest | RunAll, pause: dt.timedelta
 ) -> None:
@@ -58,7 +59,7 @@ def test_a_plan_accounts_for_every_slot_once_and_in_order(
 
 
 @given(cadences, policies, st.lists(pauses, min_size=1, max_size=6))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=form(short=15, full=50), deadline=None)
 def test_plans_one_after_another_lose_no_slot_and_repeat_none(
     cadence: Cron | Every, policy: Skip | RunLatest | RunAll, stops: list[dt.timedelta]
 ) -> None:
@@ -73,7 +74,7 @@ def test_plans_one_after_another_lose_no_slot_and_repeat_none(
 
 
 @given(cadences, policies, pauses)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=form(short=25, full=100), deadline=None)
 def test_what_runs_follows_the_policy(
     cadence: Cron | Every, policy: Skip | RunLatest | RunAll, pause: dt.timedelta
 ) -> None:
