@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from jobs.errors import SettingError
+from jobs.objectstore.endpoints import ALLOWED_ENDPOINTS, parse_endpoint
+from jobs.objectstore.errors import EndpointError
 
 T = TypeVar("T")
 
@@ -156,6 +158,25 @@ class WebUrl(Setting[str]):
         return self.check(text.strip())
 
 
+@dataclass(frozen=True, kw_only=True)
+class StoreUrl(Setting[str]):
+    """The endpoint of an object store; empty where the default is empty. It may hold a secret."""
+
+    def check(self, value: Any) -> str:
+        if value == self.default:
+            return self.default
+        if not isinstance(value, str):
+            raise SettingError(self.name, "…", ALLOWED_ENDPOINTS)
+        try:
+            parse_endpoint(value)
+        except EndpointError as error:
+            raise SettingError(self.name, error.masked, error.problem) from None
+        return value
+
+    def parse(self, text: str) -> str:
+        return self.check(text.strip())
+
+
 def parse_whole(name: str, text: str, allowed: str, *, whole: str | None = None) -> int:
     """Read a whole number in plain ASCII digits; refuse everything else that int() would take."""
     stripped = text.strip()
@@ -208,6 +229,8 @@ RETRY_BACKOFF_MS = Wholes(
 CONSOLE_LIVE_SECONDS = Whole(name="CONSOLE_LIVE_SECONDS", default=3, minimum=0, maximum=3600)
 ALERT_WEBHOOK_URL = WebUrl(name="ALERT_WEBHOOK_URL", default="")
 BACKUP_DIR = Text(name="BACKUP_DIR", default="var/backups")
+# Empty: var/objects below the working directory.
+OBJECT_STORE_URL: StoreUrl = StoreUrl(name="OBJECT_STORE_URL", default="")
 
 SETTINGS: tuple[Setting[Any], ...] = (
     WORKERS,
@@ -221,4 +244,5 @@ SETTINGS: tuple[Setting[Any], ...] = (
     RETRY_BACKOFF_MS,
     CONSOLE_LIVE_SECONDS,
     ALERT_WEBHOOK_URL,
+    OBJECT_STORE_URL,
 )

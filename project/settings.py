@@ -89,6 +89,7 @@ EMAIL_DELIVERY_URL = emails.conf.DELIVERY_URL.parse(
     or ((VAR_DIR / "mail").as_uri() if env.uses_embedded_server() else "")
 )
 BACKUP_DIR = env.text("BACKUP_DIR") or str(VAR_DIR / "backups")
+OBJECT_STORE_URL = env.read(jobs.conf.OBJECT_STORE_URL) or (VAR_DIR / "objects").as_uri()
 if django.VERSION >= (6, 1):
     MAILERS = {"default": {"BACKEND": "emails.backend.QueueBackend"}}
 else:

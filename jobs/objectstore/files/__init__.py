@@ -1,0 +1,1 @@
+"""A directory as an object store."""

@@ -1,0 +1,1 @@
+"""A server that speaks S3, by boto3's client."""
