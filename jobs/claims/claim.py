@@ -36,11 +36,18 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(kw_only=True)
-class Completion:
-    """A statement that marks rows done, and the ids that it returned."""
+class Settlement:
+    """Rows that a statement of the caller's own settles, and the ids that it returned."""
+
+    ids: Collection[int]
+    changed: set[int] = field(default_factory=set)
+
+
+@dataclass(kw_only=True)
+class Completion(Settlement):
+    """The same, with the statement that marks them done."""
 
     statement: str
-    changed: set[int] = field(default_factory=set)
 
 
 class Claim:
@@ -96,9 +103,24 @@ class Claim:
         """
         with self._settled_alone(list(self.held)) as mine:
             values = self._ended({"status": self.policy.done_status})
-            completion = Completion(statement=fenced_update(self.policy, mine, self.token, values))
+            statement = fenced_update(self.policy, mine, self.token, values)
+            completion = Completion(ids=mine, statement=statement)
             yield completion
             self._end(mine, completion.changed)
+
+    @contextlib.contextmanager
+    def settlement(self, rows: Iterable[QueueRow]) -> Iterator[Settlement]:
+        """
+        Give the ids of those rows that are held, to settle them by a statement of one's own.
+
+        The statement is fenced by the ids and the claim's token, and clears the claim's
+        columns. Its answer is to be put into ``changed``; if the block raises, nothing was
+        done.
+        """
+        with self._settled_alone([row.pk for row in rows]) as mine:
+            settlement = Settlement(ids=mine)
+            yield settlement
+            self._end(mine, settlement.changed)
 
     def retry(
         self,

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 SHORTEST_SECONDS = 0.5
 LONGEST_SECONDS = 10.0
@@ -20,12 +21,24 @@ LONGEST_SECONDS = 10.0
 SHARE = 20
 
 
+@dataclass(frozen=True, kw_only=True)
+class Watermark:
+    """Where the last claim ended."""
+
+    place: tuple[Any, ...]  # of the order's columns, of the last row
+    floor: int = 0  # all unfinished rows have a greater id; known of queues with an order key
+
+
 @dataclass(kw_only=True, eq=False)
 class Pace:
     """When one process looks at the whole of a queue again, and where it goes on until then."""
 
-    after: int | None = None  # the last id claimed, where pending rows go by their ids
+    longest_seconds: float = LONGEST_SECONDS
+    # Also at each wake-up: what it speaks of may lie behind, if it was long in committing.
+    looks_back_when_woken: bool = False
+    after: Watermark | None = None  # where pending rows are claimed as they came
     whole_at: float = 0.0  # monotonic
+    back_at: float = 0.0  # not before: a look costs too much to be had at every wake-up
     # Everything was looked at and the end of it found: the first row to come after that is
     # taken without another look at what is stale, which would keep it waiting.
     is_rested: bool = False
@@ -35,17 +48,18 @@ class Pace:
         """Say whether the next claim may leave something out."""
         return self.is_rested or time.monotonic() < self.whole_at
 
-    def whole_look(self, *, seconds: float, full: bool, last: int | None) -> None:
+    def whole_look(self, *, seconds: float, full: bool, last: Watermark | None) -> None:
         """Note a look at everything that lasted so long; quick ones follow if it was full."""
         if full:
-            pause = min(max(SHARE * seconds, SHORTEST_SECONDS), LONGEST_SECONDS)
+            pause = min(max(SHARE * seconds, SHORTEST_SECONDS), self.longest_seconds)
             self.after, self.whole_at = last, time.monotonic() + pause
+            self.back_at = time.monotonic() + SHARE * seconds
             self.is_rested = False
         else:
             self.reset()
             self.is_rested = True
 
-    def quick_look(self, *, full: bool, last: int | None) -> None:
+    def quick_look(self, *, full: bool, last: Watermark | None) -> None:
         """Note a look at the rest of the queue; one that found the end of it is the last."""
         if not full or (self.after is not None and last is None):
             self.reset()
@@ -53,6 +67,11 @@ class Pace:
         self.after = last
         if self.is_rested:
             self.is_rested, self.whole_at = False, time.monotonic() + SHORTEST_SECONDS
+
+    def woken(self) -> None:
+        """Look back next, if this queue does so at a wake-up."""
+        if self.looks_back_when_woken and self.after is not None:
+            self.whole_at = min(self.whole_at, self.back_at)
 
     def reset(self) -> None:
         """Look at everything next."""

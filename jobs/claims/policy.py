@@ -87,6 +87,9 @@ class ClaimPolicy:
     sort: tuple[Any, ...] = (Coalesce("next_retry_at", "created_at").asc(),)
     # Narrows every arm, such as to the kinds that this version knows.
     only: Q = field(default_factory=Q)
+    # A row is left out while an unfinished one with a smaller id has the same value in this
+    # column; NULL waits for nobody. Dead letters hold up no row.
+    order_key: str | None = None
     batch: int = 50  # rows of one claim, at most
     handlers: int = 1  # rows in work at a time, in one process
     # Rows in work at a time over all processes; None: no more than their handlers.
@@ -125,6 +128,8 @@ class ClaimPolicy:
             raise PolicyError(self.queue, "most_in_work is 1 or more, or None")
         if not self.backoff_ms:
             raise PolicyError(self.queue, "backoff_ms needs at least one step")
+        if self.order_key is not None and any(name.startswith("-") for name in self.order):
+            raise PolicyError(self.queue, "order_key needs an order of ascending columns")
 
     @property
     def queue(self) -> str:
@@ -135,6 +140,11 @@ class ClaimPolicy:
     def pk_column(self) -> str:
         """The column of the rows' ids."""
         return str(self.model._meta.pk.column)
+
+    def column_of(self, name: str) -> str:
+        """Return the column of a field."""
+        field: Any = self.model._meta.get_field(name)
+        return str(field.column)
 
     @property
     def cap(self) -> Any:
@@ -160,9 +170,9 @@ class ClaimPolicy:
         return Q(status="processing") & self.expiry.is_stale() & self.only
 
     @property
-    def goes_by_id(self) -> bool:
-        """Say whether pending rows are claimed in the order of their ids."""
-        return self.order in (("id",), ("pk",))
+    def goes_by_age(self) -> bool:
+        """Say whether pending rows are claimed as they came, so that a claim can go on."""
+        return self.order in (("id",), ("created_at", "id"))
 
     @property
     def suspects(self) -> Arm:

@@ -12,15 +12,16 @@ pending rows, 0.9 ms in this form). The UPDATE finds its rows by an array of the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from django.db import connections, transaction
-from django.db.models import BigIntegerField, BooleanField, Case, F, Func, Q, QuerySet, Value, When
+from django.db.models import BooleanField, Case, F, Func, QuerySet, Value, When
 from django.db.models.expressions import OrderBy
 from psycopg import sql
 
 from jobs import clock
+from jobs.claims import ordering
 from jobs.claims.hydration import Hydration
 from jobs.claims.limit import in_work
 from jobs.claims.policy import Arm, ClaimPolicy, Counts, Lease
@@ -38,12 +39,14 @@ class ClaimStatement:
     # Constants of the arms and of SET, with the claim's variables by name.
     parameters: tuple[Any, ...]
     template: Template
-    pk_place: int
+    # Where the columns of the order stand, if claims can go on where the last one ended.
+    order_places: tuple[int, ...]
     hydration: Hydration
 
 
 WORKER = Variable("worker")
-AFTER = Variable("after")
+# The columns of the order, of the row that was claimed last.
+AFTER = (Variable("after_0"), Variable("after_1"))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +57,7 @@ class ClaimForm:
     with_suspects: bool = False
     # Leave stale rows out: they were looked at a moment ago.
     quick: bool = False
-    # Begin after the id that was claimed last.
+    # Begin after the row that was claimed last.
     onward: bool = False
 
 
@@ -65,13 +68,16 @@ class NoSuspect(Func):
     output_field = BooleanField()
 
 
-class After(Func):
-    """The id that was claimed last."""
+class Onward(Func):
+    """True for the rows after the one that was claimed last."""
 
-    output_field = BigIntegerField()
+    template = "(%(expressions)s) > (%(after)s)"
+    output_field = BooleanField()
 
     def as_sql(self, *args: Any, **options: Any) -> tuple[str, Any]:
-        return "%s::bigint", [AFTER]
+        after = AFTER[: len(self.get_source_expressions())]
+        text, parameters = super().as_sql(*args, **options, after=", ".join("%s" for _ in after))
+        return text, [*parameters, *after]
 
 
 def claim_statement(policy: ClaimPolicy, form: ClaimForm) -> ClaimStatement:
@@ -91,9 +97,12 @@ def _compile(policy: ClaimPolicy, form: ClaimForm) -> ClaimStatement:
     parameters: list[Any] = []
     arms = _arms(policy, form)
     for arm, most in arms:
-        text, values = _arm_sql(policy, arm, limit=most, with_suspects=form.with_suspects)
+        text, values = _arm_sql(policy, arm, form, limit=most)
         parts.append(text)
         parameters += values
+    if policy.order_key is not None:
+        parts.append(ordering.blocked_rows(policy, onward=form.onward))
+        parameters += ordering.floor_parameters(onward=form.onward)
     names = [arm.name for arm, _ in arms]
     room, values = _room(policy, form.limit)
     parts.append(_united(policy, names, room))
@@ -101,23 +110,26 @@ def _compile(policy: ClaimPolicy, form: ClaimForm) -> ClaimStatement:
     assignments, values = _assignments(policy)
     parameters += values
     fields = _fields(policy)
+    lowest, values = _lowest(policy, form)
+    parameters += values
     statement = sql.SQL(
         "WITH {ctes}\nUPDATE {queue} SET {assignments}\nFROM due\n"
         "WHERE {queue}.{pk} = ANY (ARRAY(SELECT id FROM due)) AND {queue}.{pk} = due.id\n"
-        "RETURNING {columns}, due.position, due.arm"
+        "RETURNING {columns}, {lowest}due.position, due.arm"
     ).format(
         ctes=sql.SQL(",\n").join(parts),
         queue=sql.Identifier(policy.queue),
         assignments=assignments,
         pk=sql.Identifier(policy.pk_column),
         columns=sql.SQL(", ").join(sql.Identifier(policy.queue, field.column) for field in fields),
+        lowest=lowest,
     )
     complete = statement.as_string(None)
     return ClaimStatement(
         text=complete,
         parameters=tuple(parameters),
         template=make_template(complete, parameters, connections[policy.using]),
-        pk_place=fields.index(policy.model._meta.pk),
+        order_places=_order_places(policy, fields),
         hydration=_hydration(policy, fields),
     )
 
@@ -141,33 +153,52 @@ def _hydration(policy: ClaimPolicy, fields: Sequence[Any]) -> Hydration:
     )
 
 
+def _order_places(policy: ClaimPolicy, fields: Sequence[Any]) -> tuple[int, ...]:
+    names = [field.name for field in fields]
+    if not policy.goes_by_age or not set(policy.order) <= set(names):
+        return ()
+    return tuple(names.index(name) for name in policy.order)
+
+
+def _lowest(policy: ClaimPolicy, form: ClaimForm) -> tuple[sql.Composable, list[Any]]:
+    """Return the smallest unfinished id as a column, of a queue that asks for it."""
+    if policy.order_key is None:
+        return sql.SQL(""), []
+    lowest = ordering.lowest_unfinished(policy, onward=form.onward) + sql.SQL(" AS lowest, ")
+    return lowest, ordering.floor_parameters(onward=form.onward)
+
+
 def _arms(policy: ClaimPolicy, form: ClaimForm) -> list[tuple[Arm, int]]:
     """Return the arms, and how many rows each may give."""
     arms = list(policy.due_arms if form.quick else policy.arms)
-    if form.onward:
-        arms[0] = replace(arms[0], rows=arms[0].rows & Q(pk__gt=After()))
     if form.with_suspects:
         return [(policy.suspects, 1), *((arm, form.limit) for arm in arms)]
     return [(arm, form.limit) for arm in arms]
 
 
 def _arm_sql(
-    policy: ClaimPolicy, arm: Arm, *, limit: int, with_suspects: bool
+    policy: ClaimPolicy, arm: Arm, form: ClaimForm, *, limit: int
 ) -> tuple[sql.Composable, list[Any]]:
-    sorts = {f"sort_{place}": _bare(term) for place, term in enumerate((*policy.sort, F("id")))}
+    columns = {f"sort_{place}": _bare(term) for place, term in enumerate((*policy.sort, F("id")))}
+    if policy.order_key is not None:
+        columns["key"] = F(policy.order_key)
     rows: QuerySet[QueueRow, Any] = (
         policy.model._default_manager.using(policy.using)
         .filter(arm.rows)
         .order_by(*arm.order)
         .select_for_update(skip_locked=True)
     )
-    if with_suspects and arm.name != "suspect":
+    if form.onward and arm.name == "pending":
+        rows = rows.filter(Onward(*policy.order))
+    if policy.order_key is not None:
+        rows = rows.filter(ordering.MayGoNow(policy, arm, onward=form.onward))
+    if form.with_suspects and arm.name != "suspect":
         rows = rows.filter(NoSuspect())
-    query = rows.annotate(**sorts).values_list("pk", *sorts)[:limit].query
+    query = rows.annotate(**columns).values_list("pk", *columns)[:limit].query
     text, values = query.get_compiler(policy.using).as_sql()
-    head = sql.SQL("{name} (id, {sorts}) AS MATERIALIZED (\n{body}\n)").format(
+    head = sql.SQL("{name} (id, {columns}) AS MATERIALIZED (\n{body}\n)").format(
         name=sql.Identifier(arm.name),
-        sorts=sql.SQL(", ").join(sql.Identifier(name) for name in sorts),
+        columns=sql.SQL(", ").join(sql.Identifier(name) for name in columns),
         body=sql.SQL(text),  # compiled by Django, values apart
     )
     return head, list(values)
@@ -197,8 +228,12 @@ def _united(policy: ClaimPolicy, names: list[str], room: sql.Composable) -> sql.
     ]
     order = sql.SQL(", ").join(terms)
     union = sql.SQL("\n    UNION ALL ").join(
-        sql.SQL("SELECT *, {arm} AS arm FROM {name}").format(
-            arm=sql.Literal(name), name=sql.Identifier(name)
+        sql.SQL("SELECT *, {arm} AS arm FROM {name}{condition}").format(
+            arm=sql.Literal(name),
+            name=sql.Identifier(name),
+            condition=ordering.is_unblocked()
+            if policy.order_key is not None and name == "pending"
+            else sql.SQL(""),
         )
         for name in names
     )

@@ -12,6 +12,8 @@ from django.db import DatabaseError, InterfaceError, connections
 from jobs.claims.claim import Claim
 from jobs.claims.holdings import suspect_gate
 from jobs.claims.limit import claim_guard
+from jobs.claims.ordering import FLOOR
+from jobs.claims.pace import Watermark
 from jobs.claims.policy import ClaimPolicy
 from jobs.claims.statement import AFTER, WORKER, ClaimForm, claim_statement
 from jobs.claims.writes import TOKEN
@@ -61,7 +63,10 @@ class ClaimAttempt:
         connection = connections[policy.using]
         connection.ensure_connection()
         self._compiled = claim_statement(policy, form)
-        known = {TOKEN: self._token, WORKER: process_name(), AFTER: policy.pace.after}
+        known = {TOKEN: self._token, WORKER: process_name()}
+        if policy.pace.after is not None:
+            known |= dict(zip(AFTER, policy.pace.after.place, strict=False))
+            known[FLOOR] = policy.pace.after.floor
         self.statement = self._compiled.template.fill(known, connection)
 
     def make(self) -> Claim | None:
@@ -90,14 +95,20 @@ class ClaimAttempt:
 
     def _keep_pace(self, found: Rows) -> None:
         full = len(found) >= self.form.limit
-        last = None
-        if full and self.policy.goes_by_id and all(row[-1] == "pending" for row in found):
-            last = max(row[self._compiled.pk_place] for row in found)
+        last = self._watermark(found) if full else None
         if self.form.quick:
             self.policy.pace.quick_look(full=full, last=last)
         else:
             seconds = time.monotonic() - self._began
             self.policy.pace.whole_look(seconds=seconds, full=full, last=last)
+
+    def _watermark(self, found: Rows) -> Watermark | None:
+        places = self._compiled.order_places
+        if not places or any(row[-1] != "pending" for row in found):
+            return None
+        last = max(tuple(row[place] for place in places) for row in found)
+        floor = found[0][-3] - 1 if self.policy.order_key is not None else 0
+        return Watermark(place=last, floor=floor)
 
 
 def _quick_form(policy: ClaimPolicy, limit: int) -> ClaimForm:

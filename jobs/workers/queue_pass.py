@@ -114,6 +114,7 @@ class QueuePass:
     def _refill(self) -> None:
         if self.context.woken.is_set():
             self.context.woken.clear()
+            self.policy.pace.woken()
             self._may_have_more = True
         room = self._room()
         while self._may_have_more and room > 0 and not self.context.should_stop():
@@ -305,7 +306,9 @@ def work_whole_claims(
     claim: Claim | None = None
     buried = False
     while not context.should_stop():
-        context.woken.clear()
+        if context.woken.is_set():
+            context.woken.clear()
+            policy.pace.woken()
         claim = claim or claim_rows(policy)
         found = claim is not None
         if claim is not None:

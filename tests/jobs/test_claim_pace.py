@@ -10,7 +10,7 @@ from django.db import connection, connections, transaction
 
 from jobs.claims import claim_rows
 from jobs.claims.holdings import holdings
-from jobs.claims.pace import LONGEST_SECONDS, SHORTEST_SECONDS, Pace
+from jobs.claims.pace import LONGEST_SECONDS, SHORTEST_SECONDS, Pace, Watermark
 from jobs.claims.taking import complete_and_claim
 from jobs.context import RunContext
 from jobs.declarations import registry
@@ -18,6 +18,8 @@ from jobs.models.run import Trigger
 from jobs.workers.queue_pass import work_whole_claims
 from tests.testapp.jobs import letter_policy, parcel_policy
 from tests.testapp.models import Letter, Parcel
+
+LAST = Watermark(place=(7,))
 
 
 def fill(model, count, **fields):
@@ -238,11 +240,11 @@ def test_claims_and_writes_work_inside_a_transaction_of_the_caller():
 def test_looks_at_everything_take_a_twentieth_of_the_time_at_most():
     pace = Pace()
 
-    pace.whole_look(seconds=0.001, full=True, last=7)
+    pace.whole_look(seconds=0.001, full=True, last=LAST)
     shortest = pace.whole_at - time.monotonic()
-    pace.whole_look(seconds=0.2, full=True, last=7)
+    pace.whole_look(seconds=0.2, full=True, last=LAST)
     longer = pace.whole_at - time.monotonic()
-    pace.whole_look(seconds=1e6, full=True, last=7)
+    pace.whole_look(seconds=1e6, full=True, last=LAST)
     longest = pace.whole_at - time.monotonic()
 
     assert shortest <= SHORTEST_SECONDS
@@ -252,7 +254,7 @@ def test_looks_at_everything_take_a_twentieth_of_the_time_at_most():
 
 def test_a_look_that_comes_back_short_is_followed_by_one_at_everything():
     pace = Pace()
-    pace.whole_look(seconds=0.1, full=True, last=7)
+    pace.whole_look(seconds=0.1, full=True, last=LAST)
     assert pace.is_quick
 
     pace.quick_look(full=False, last=None)
@@ -286,3 +288,14 @@ def test_a_row_that_turned_stale_during_the_rest_is_claimed_in_the_same_pass():
         )
 
     assert claim_all(policy, 5) == [fresh.pk, held.rows[0].pk]
+
+
+def test_a_wake_up_looks_back_only_where_the_queue_says_so_and_when_it_costs_little():
+    eager, costly, calm = Pace(looks_back_when_woken=True), Pace(looks_back_when_woken=True), Pace()
+    for pace, seconds in ((eager, 0.0), (costly, 60.0), (calm, 0.0)):
+        pace.whole_look(seconds=seconds, full=True, last=LAST)
+
+    for pace in (eager, costly, calm):
+        pace.woken()
+
+    assert [pace.is_quick for pace in (eager, costly, calm)] == [False, True, True]
