@@ -13,48 +13,58 @@ from jobs.objectstore.values import BatchResult, FailedKey
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
+    from mypy_boto3_s3.type_defs import ListMultipartUploadsOutputTypeDef
 
-UNKNOWN_HERE = ("NotImplemented", "501")
+# From a server without multipart uploads; the last from rclone when there is none.
+NONE_HERE = ("NotImplemented", "501", "NoSuchUpload")
+Marker = tuple[str, str]  # the last key and upload id of a page
 
 
 def abort_uploads(client: S3Client, bucket: str, *, prefix: str) -> BatchResult:
     """Abort every pending upload of keys with a prefix; one that has ended meanwhile counts."""
     aborted: list[str] = []
     errors: list[FailedKey] = []
-    try:
-        for key, upload_id in _pending(client, bucket, prefix=prefix):
-            error = _abort(client, bucket, key=key, upload_id=upload_id)
-            if error is None:
-                aborted.append(key)
-            else:
-                errors.append(error)
-    except StoreError as error:
-        if error.code not in UNKNOWN_HERE:  # a server without multipart uploads
-            raise
+    for key, upload_id in _pending(client, bucket, prefix=prefix):
+        error = _abort(client, bucket, key=key, upload_id=upload_id)
+        if error is None:
+            aborted.append(key)
+        else:
+            errors.append(error)
     return BatchResult(deleted=tuple(aborted), errors=tuple(errors))
 
 
 def _pending(client: S3Client, bucket: str, *, prefix: str) -> Iterator[tuple[str, str]]:
     """Yield key and id of each, page by page: what is aborted meanwhile disturbs no marker."""
-    marker: tuple[str, str] | None = None
+    marker: Marker | None = None
     while True:
-        with told(f"listing the uploads of {bucket!r}", bucket=bucket):
-            # The encoding by hand: of this listing alone, boto3 does not do it by itself.
-            answer = client.list_multipart_uploads(
-                Bucket=bucket,
-                Prefix=prefix,
-                EncodingType="url",
-                KeyMarker=marker[0] if marker else "",
-                UploadIdMarker=marker[1] if marker else "",
-            )
-        is_encoded = answer.get("EncodingType") == "url"
+        try:
+            with told(f"listing the uploads of {bucket!r}", bucket=bucket):
+                answer = _list(client, bucket, prefix=prefix, after=marker)
+        except StoreError as error:
+            if error.code in NONE_HERE:
+                return
+            raise
         for upload in answer.get("Uploads", []):
-            key = upload["Key"]
-            yield unquote(key) if is_encoded else key, upload["UploadId"]
+            yield _plain(answer, upload["Key"]), upload["UploadId"]
         if not answer.get("IsTruncated", False):
             return
-        next_key = answer["NextKeyMarker"]
-        marker = (unquote(next_key) if is_encoded else next_key, answer["NextUploadIdMarker"])
+        marker = _plain(answer, answer["NextKeyMarker"]), answer["NextUploadIdMarker"]
+
+
+def _list(
+    client: S3Client, bucket: str, *, prefix: str, after: Marker | None
+) -> ListMultipartUploadsOutputTypeDef:
+    # The encoding is asked for by hand: of all listings, boto3 leaves it out of this one.
+    if after is None:
+        return client.list_multipart_uploads(Bucket=bucket, Prefix=prefix, EncodingType="url")
+    key, upload_id = after
+    return client.list_multipart_uploads(
+        Bucket=bucket, Prefix=prefix, EncodingType="url", KeyMarker=key, UploadIdMarker=upload_id
+    )
+
+
+def _plain(answer: ListMultipartUploadsOutputTypeDef, key: str) -> str:
+    return unquote(key) if answer.get("EncodingType") == "url" else key
 
 
 def _abort(client: S3Client, bucket: str, *, key: str, upload_id: str) -> FailedKey | None:
