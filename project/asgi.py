@@ -7,7 +7,8 @@ import os
 from django.core.asgi import get_asgi_application
 
 from project.entry import prepare
+from realtime import gateway
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 prepare()
-application = get_asgi_application()
+application = gateway.wrap(get_asgi_application())

@@ -1,0 +1,74 @@
+"""The gateway as an ASGI application around the site's own."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+from urllib.parse import parse_qs
+
+from realtime.gateway.gateway import Gateway
+from realtime.gateway.origins import is_allowed
+from realtime.gateway.wire import Receive, Send, Wire, current_wire
+
+Scope = MutableMapping[str, Any]
+Application = Callable[[Any, Any, Any], Awaitable[None]]
+PATH = "/socket.io/"
+
+
+class GatewayApplication:
+    """Serves ``/socket.io/``, and starts and stops the gateway; the rest is the site's."""
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+        self.gateway = Gateway()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] in ("http", "websocket") and _path(scope).startswith(PATH):
+            self.gateway.start()
+            await self._serve(scope, receive, send)
+        else:
+            await self._application(scope, receive, send)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if not is_allowed(scope):
+            await _refuse(scope, send)
+            return
+        eio_sid = parse_qs(scope["query_string"].decode("latin-1")).get("sid", [""])[0]
+        server = self.gateway.server
+        if scope["type"] == "http":
+            if scope["method"] == "POST":
+                await server.eio.rest(eio_sid)
+            await server.handle_request(scope, receive, send)
+            return
+        wire = Wire(receive, send)
+        server.eio.attach_wire(eio_sid, wire)
+        current_wire.set(wire)
+        await server.handle_request(scope, wire.receive, wire.send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        """Answer the server's own events: Django's application knows none of them."""
+        while True:
+            match (await receive())["type"]:
+                case "lifespan.startup":
+                    self.gateway.start()
+                    await send({"type": "lifespan.startup.complete"})
+                case "lifespan.shutdown":
+                    await self.gateway.stop()
+                    await send({"type": "lifespan.shutdown.complete"})
+                    return
+
+
+def _path(scope: Scope) -> str:
+    path: str = scope["path"]
+    return path.removeprefix(scope.get("root_path", "")).rstrip("/") + "/"
+
+
+async def _refuse(scope: Scope, send: Send) -> None:
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008})
+        return
+    headers = [(b"content-type", b"text/plain; charset=utf-8")]
+    await send({"type": "http.response.start", "status": 403, "headers": headers})
+    await send({"type": "http.response.body", "body": b"This origin or host may not connect."})
