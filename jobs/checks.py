@@ -31,6 +31,7 @@ from jobs.claims import ClaimPolicy, Lease
 from jobs.declarations import JobDeclaration, Registry, registry
 from jobs.errors import EngineroomError, SettingError
 from jobs.failure import headline
+from jobs.own_cadence import OwnCadence
 from jobs.queues import LeasedQueueRow, QueueRow, queue_indexes
 
 Messages = Iterator[checks.CheckMessage]
@@ -121,6 +122,8 @@ def check_page(job: JobDeclaration) -> Messages:
 
 def check_cadence(job: JobDeclaration) -> Messages:
     """A cadence can be read, and that of a queue worker is an interval."""
+    if isinstance(job.read_cadence, OwnCadence):
+        return  # its default was checked when it was made; what is set is checked when it is set
     try:
         cadence = job.cadence
     except SettingError:

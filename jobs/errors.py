@@ -9,6 +9,14 @@ class EngineroomError(Exception):
     """Base of everything that the engine raises on purpose."""
 
 
+class PartlyFailedError(EngineroomError):
+    """A run of which a part has failed; its summary is kept beside the error."""
+
+    def __init__(self, message: str, output: object) -> None:
+        self.output = output
+        super().__init__(message)
+
+
 class SettingError(EngineroomError):
     """A setting whose value is not allowed. Stops the start with exit code 2."""
 

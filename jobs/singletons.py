@@ -13,6 +13,7 @@ from jobs.activity import write_lines
 from jobs.capture import Printed
 from jobs.context import RunContext, running
 from jobs.declarations import JobDeclaration
+from jobs.errors import PartlyFailedError
 from jobs.failure import describe
 from jobs.ledger import OpenRun
 from jobs.models.run import RunStatus
@@ -56,6 +57,8 @@ class SingletonRun:
             except (Exception, SystemExit) as error:
                 logger.exception("run_failed job=%s", self.declaration.id)
                 fields = {"error": ledger.bounded(describe(error))}
+                if isinstance(error, PartlyFailedError):
+                    fields["output"] = _storable_output(error.output)
                 status = RunStatus.FAILED
                 self._close(status, fields)
                 run_failed.send_robust(

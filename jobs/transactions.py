@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -17,10 +18,18 @@ from jobs import conf
 Rows = list[tuple[Any, ...]]
 
 
+@dataclass(frozen=True, kw_only=True)
+class TimeLimits:
+    """How long a statement may take, and how long it may wait for a lock; milliseconds."""
+
+    statement_ms: int
+    lock_ms: int
+
+
 @contextlib.contextmanager
-def short_transaction(using: str) -> Iterator[None]:
+def short_transaction(using: str, *, limits: TimeLimits | None = None) -> Iterator[None]:
     """
-    Open a transaction at READ COMMITTED with time-outs of its own.
+    Open a transaction at READ COMMITTED with time-outs of its own, by default the workers'.
 
     SKIP LOCKED at REPEATABLE READ ends in serialisation errors, so the level does not
     follow the project's default. Inside another transaction only the time-outs are set.
@@ -29,11 +38,13 @@ def short_transaction(using: str) -> Iterator[None]:
     outermost = not connection.in_atomic_block
     with transaction.atomic(using=using):
         with connection.cursor() as cursor:
-            cursor.execute(_opening(conf.STATEMENT_TIMEOUT_MS.get(), outermost=outermost))
+            cursor.execute(_opening(limits or _workers_limits(), outermost=outermost))
         yield
 
 
-def run_shortly(using: str, *statements: str, is_durable: bool = True) -> list[Rows]:
+def run_shortly(
+    using: str, *statements: str, is_durable: bool = True, limits: TimeLimits | None = None
+) -> list[Rows]:
     """
     Run complete statements in one short transaction; return the rows of each.
 
@@ -47,9 +58,9 @@ def run_shortly(using: str, *statements: str, is_durable: bool = True) -> list[R
     """
     connection = connections[using]
     if connection.in_atomic_block or not connection.get_autocommit():
-        with short_transaction(using):
+        with short_transaction(using, limits=limits):
             return [_run(connection, statement)[0] for statement in statements]
-    opening = _opening(conf.STATEMENT_TIMEOUT_MS.get(), outermost=True, is_durable=is_durable)
+    opening = _opening(limits or _workers_limits(), outermost=True, is_durable=is_durable)
     return _run(connection, ";\n".join((opening, *statements)))
 
 
@@ -69,7 +80,7 @@ def write_shortly(using: str, *statements: str, is_durable: bool = True) -> set[
     ):
         *_, rows = run_shortly(using, *statements, is_durable=is_durable)
         return {row_id for (row_id,) in rows}
-    opening = _opening(conf.STATEMENT_TIMEOUT_MS.get(), outermost=True, is_durable=is_durable)
+    opening = _opening(_workers_limits(), outermost=True, is_durable=is_durable)
     with connection.wrap_database_errors:
         return _execute(connection.connection, ";\n".join((opening, *statements)))
 
@@ -101,12 +112,17 @@ def _execute(connection: psycopg.Connection[Any], text: str) -> set[int]:
     return {int(result.get_value(place, 0) or 0) for place in range(result.ntuples)}
 
 
+def _workers_limits() -> TimeLimits:
+    timeout = conf.STATEMENT_TIMEOUT_MS.get()
+    return TimeLimits(statement_ms=timeout, lock_ms=timeout)
+
+
 @lru_cache(maxsize=8)
-def _opening(timeout: int, *, outermost: bool, is_durable: bool = True) -> str:
+def _opening(limits: TimeLimits, *, outermost: bool, is_durable: bool = True) -> str:
     # One round trip for all of it.
     parts: list[sql.Composable] = [
-        sql.SQL("SET LOCAL statement_timeout = {}").format(sql.Literal(timeout)),
-        sql.SQL("SET LOCAL lock_timeout = {}").format(sql.Literal(timeout)),
+        sql.SQL("SET LOCAL statement_timeout = {}").format(sql.Literal(limits.statement_ms)),
+        sql.SQL("SET LOCAL lock_timeout = {}").format(sql.Literal(limits.lock_ms)),
     ]
     if outermost:
         parts.insert(0, sql.SQL("SET TRANSACTION ISOLATION LEVEL READ COMMITTED"))

@@ -1,5 +1,5 @@
 """
-What an operator may do to a job: run it now, pause it, resume it.
+What an operator may do to a job: run it now, pause it, resume it, change when it runs.
 
 The verbs are those of ``jobs.verbs``, which commands and tools call too. A job that never
 ran has no row, so these go by its id.
@@ -14,12 +14,17 @@ from typing import Any
 from django.db import transaction
 
 from jobs.admin.history import log_entries
+from jobs.admin.schedule_form import ScheduleForm
+from jobs.admin.verb_form import VerbForm
+from jobs.cadence import Cron
+from jobs.declarations import registry
 from jobs.models import JobRun, JobState
 from jobs.models.audit import Via
 from jobs.models.run import RunStatus
+from jobs.own_cadence import OwnCadence
 from jobs.reads.inventory import JobItem
 from jobs.reads.links import object_path
-from jobs.verbs import RunAnswer, pause_job, resume_job, run_job
+from jobs.verbs import RunAnswer, pause_job, resume_job, run_job, schedule_job
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +45,8 @@ class JobVerb:
     permission: str
     explain: Callable[[JobItem], str]  # what will happen
     suits: Callable[[JobItem], bool]
-    act: Callable[[str, Any, str], Done]  # job id, user, reason
+    act: Callable[..., Done]  # job id, user, reason, and by name what else the form asks
+    form: Callable[[Any, JobItem], VerbForm] = lambda data, _: VerbForm(data, count=1)
 
 
 def ask_for_run(job_id: str, user: Any, reason: str) -> RunAnswer:
@@ -82,6 +88,18 @@ def _resume(job_id: str, user: Any, reason: str) -> Done:
     return Done(changed=answer.changed, words=words, path=object_path(JobState, job_id))
 
 
+def _schedule(job_id: str, user: Any, reason: str, *, cadence: Cron | None = None) -> Done:
+    with transaction.atomic():
+        answer = schedule_job(job_id, cadence=cadence, actor=user, via=Via.ADMIN, reason=reason)
+        now = f"{answer.expression} {answer.zone}"
+        if answer.changed:
+            log_entries(user, JobState, [job_id], text=_said(f"scheduled {now}", reason))
+    words = f"Job {job_id} runs at {now} from now on."
+    if not answer.changed:
+        words = f"Job {job_id} runs at {now} already."
+    return Done(changed=answer.changed, words=words, path=object_path(JobState, job_id))
+
+
 def _said(what: str, reason: str) -> str:
     return f"{what}: {reason}" if reason else what
 
@@ -109,6 +127,25 @@ def _pause_words(job: JobItem) -> str:
         f"{job.id} takes nothing from its queue until somebody resumes it; what is queued waits. "
         "What it holds now goes on to its end. Its open alerts are closed."
     )
+
+
+def _schedule_words(job: JobItem) -> str:
+    return (
+        f"Workers keep to it from their next look on, within seconds. Slots of the past are not "
+        f"made up for. {job.id} runs with what is set here until somebody changes it again."
+    )
+
+
+def _has_own_cadence(job: JobItem) -> bool:
+    declaration = registry.find(job.id)
+    return declaration is not None and isinstance(declaration.read_cadence, OwnCadence)
+
+
+def _schedule_form(data: Any, job: JobItem) -> VerbForm:
+    own = registry.get(job.id).read_cadence
+    if not isinstance(own, OwnCadence):
+        return VerbForm(data, count=1)  # the verb refuses it
+    return ScheduleForm(data, own=own, cadence=job.cadence)
 
 
 def _resume_words(job: JobItem) -> str:
@@ -141,4 +178,13 @@ RESUME = JobVerb(
     suits=lambda job: job.declared and job.paused,
     act=_resume,
 )
-JOB_VERBS = (RUN, PAUSE, RESUME)
+SCHEDULE = JobVerb(
+    name="schedule",
+    title="Change schedule",
+    permission=schedule_job.permission,
+    explain=_schedule_words,
+    suits=_has_own_cadence,
+    act=_schedule,
+    form=_schedule_form,
+)
+JOB_VERBS = (RUN, PAUSE, RESUME, SCHEDULE)

@@ -173,16 +173,17 @@ class JobStateAdmin(ReadOnlyAdmin):
         if item is None or not item.declared:
             words = f"Nobody declares a job {unquote(object_id)}: there is nothing to do it to."
             return self.message_page(request, title=words, status=404)
-        form = VerbForm(request.POST if request.method == "POST" else None, count=1)
+        suits = verb.suits(item)
+        form = verb.form(request.POST if request.method == "POST" else None, item)
         if request.method == "POST" and form.is_valid():
-            return self._carry_out(request, verb, item, form.cleaned_data["reason"])
+            return self._carry_out(request, verb, item, form)
         return self.console_page(
             request,
             "jobs/admin/job_verb.html",
             title=f"{verb.title}: {item.id}",
             verb=verb,
             explanation=verb.explain(item),
-            suits=verb.suits(item),
+            suits=suits,
             state=health_state(item),
             item=item,
             form=form,
@@ -190,10 +191,10 @@ class JobStateAdmin(ReadOnlyAdmin):
         )
 
     def _carry_out(
-        self, request: HttpRequest, verb: JobVerb, item: JobItem, reason: str
+        self, request: HttpRequest, verb: JobVerb, item: JobItem, form: VerbForm
     ) -> HttpResponse:
         try:
-            done = verb.act(item.id, request.user, reason)
+            done = verb.act(item.id, request.user, form.cleaned_data["reason"], **form.asked)
         except EngineroomError as error:
             return self.message_page(request, title=str(error), status=409)
         level = messages.SUCCESS if done.changed else messages.WARNING

@@ -9,7 +9,13 @@ may; the callers check it.
 
 from jobs.verbs.actors import Actor
 from jobs.verbs.alerts import AcknowledgeAnswer, acknowledge_alert
-from jobs.verbs.errors import QueuePassError, RunEndedError, UnknownRunError
+from jobs.verbs.cadence import CadenceAnswer, schedule_job
+from jobs.verbs.errors import (
+    FixedCadenceError,
+    QueuePassError,
+    RunEndedError,
+    UnknownRunError,
+)
 from jobs.verbs.jobs import PauseAnswer, RunAnswer, pause_job, resume_job, run_job
 from jobs.verbs.runs import CancelAnswer, cancel_run
 from jobs.verbs.targets import job_target, run_target
@@ -18,7 +24,9 @@ from jobs.verbs.verb import Verb
 __all__ = [
     "AcknowledgeAnswer",
     "Actor",
+    "CadenceAnswer",
     "CancelAnswer",
+    "FixedCadenceError",
     "PauseAnswer",
     "QueuePassError",
     "RunAnswer",
@@ -32,4 +40,5 @@ __all__ = [
     "resume_job",
     "run_job",
     "run_target",
+    "schedule_job",
 ]

@@ -31,3 +31,10 @@ class QueuePassError(EngineroomError):
             f"Run {run_id} is a pass of the queue of {job_id}, which would come again: "
             f"pause the job instead."
         )
+
+
+class FixedCadenceError(EngineroomError):
+    """A job whose cadence is in code, or is kept by the page that owns its configuration."""
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(f"When {job_id} runs is not set here: see where it is declared.")

@@ -1,0 +1,17 @@
+-- Deletes what is due of the next page of keys; says how many rows, and where the page ends.
+-- For rows whose age is that of another row: no index has them in the order of age, so they are
+-- walked by their own key, a bounded page at a time, whether or not anything on it is due.
+WITH page AS MATERIALIZED (
+  {page}
+),
+batch AS MATERIALIZED (
+  {due}
+  FOR UPDATE OF {rows} SKIP LOCKED
+){along},
+gone AS (
+  DELETE FROM {rows} WHERE ctid = ANY (ARRAY (SELECT swept_place FROM batch)) RETURNING 1
+)
+SELECT
+  (SELECT count(*) FROM gone),
+  (SELECT count(*) FROM page),
+  (SELECT swept_key FROM page ORDER BY swept_key DESC LIMIT 1)

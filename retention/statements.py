@@ -1,0 +1,142 @@
+"""
+The statements of a sweep, composed from a declaration.
+
+Which rows are due is a queryset, so that a project says it in Django's terms; around it stands
+one statement per file of ``retention/sql``.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import EmptyResultSet
+from django.db import connections, router
+from django.db.models import F, Func, QuerySet, TextField
+from django.db.models.expressions import RawSQL
+from psycopg import sql
+
+from jobs.claims.template import make_template
+from jobs.pruning import Along, Condition, Prunable
+
+SQL = Path(__file__).resolve().parent / "sql"
+PLACE, AGE, KEY = "swept_place", "swept_age", "swept_key"
+
+
+class Place(Func):
+    """Where a row lies in its table."""
+
+    template = "%(table)s.ctid"
+    output_field = TextField()
+
+
+@dataclass(frozen=True, kw_only=True)
+class DueRows:
+    """The due rows of a declaration: with a cutoff, and the condition as it was at the start."""
+
+    prunable: Prunable
+    condition: Condition
+    cutoff: dt.datetime
+
+    @property
+    def using(self) -> str:
+        """The database that holds them."""
+        return router.db_for_write(self.prunable.model)
+
+    @property
+    def is_walked_by_key(self) -> bool:
+        """Whether the age is another row's, so that no index has these in its order."""
+        return "__" in self.prunable.age_column
+
+    def rows(self) -> QuerySet[Any]:
+        """Return the due rows, in no order: strictly older than the cutoff."""
+        older = {f"{self.prunable.age_column}__lt": self.cutoff}
+        return self._all().filter(self.condition).filter(**older)
+
+    def batch(self, *, limit: int, last: Any = None) -> str | None:
+        """
+        Return the statement that deletes the next batch, complete; None when none can be due.
+
+        ``last`` is where the batch before it ended. Its row says how many were deleted, how
+        many were looked at (fewer than ``limit``: there are no more), and where it ended.
+        """
+        try:
+            return self._page(limit, last) if self.is_walked_by_key else self._batch(limit, last)
+        except EmptyResultSet:
+            return None
+
+    def probe(self, *, last: Any = None) -> str | None:
+        """Return the query for one due row from there on that nobody has locked."""
+        rows = self._in_order(last).values_list("pk")[:1]
+        try:
+            return self._complete(rows) + f"\nFOR UPDATE OF {self._quoted_table} SKIP LOCKED"
+        except EmptyResultSet:
+            return None
+
+    def _all(self) -> QuerySet[Any]:
+        return self.prunable.model._base_manager.using(self.using)
+
+    def _batch(self, limit: int, last: Any) -> str:
+        due = self._marked(self._in_order(last), age=self.prunable.age_column)[:limit]
+        return self._fill("sweep_batch", due=due)
+
+    def _page(self, limit: int, last: Any) -> str:
+        keys = self._all() if last is None else self._all().filter(pk__gt=last)
+        page = keys.annotate(**{KEY: F("pk")}).order_by("pk").values_list(KEY)[:limit]
+        on_page = RawSQL("SELECT swept_key FROM page", [])
+        due = self._marked(self.rows().filter(pk__in=on_page), age="pk")
+        return self._fill("sweep_page", due=due, page=page)
+
+    def _in_order(self, last: Any) -> QuerySet[Any]:
+        column = "pk" if self.is_walked_by_key else self.prunable.age_column
+        rows = self.rows()
+        # The rows of that very age are looked at again: the batch may have ended among them.
+        onward = rows if last is None else rows.filter(**{f"{column}__gte": last})
+        return onward.order_by(column)
+
+    def _marked(self, rows: QuerySet[Any], *, age: str) -> QuerySet[Any]:
+        marks = {PLACE: Place(table=self._quoted_table), AGE: F(age), KEY: F("pk")}
+        marked: QuerySet[Any] = rows.annotate(**marks).values_list(*marks)
+        return marked
+
+    def _fill(self, name: str, **queries: QuerySet[Any]) -> str:
+        parts = {part: sql.SQL(self._complete(query)) for part, query in queries.items()}
+        along = [_along(number, item) for number, item in enumerate(self.prunable.along)]
+        statement = sql.SQL(_text(name)).format(
+            rows=sql.Identifier(self._table), along=sql.Composed(along), **parts
+        )
+        return statement.as_string(None)
+
+    def _complete(self, rows: QuerySet[Any]) -> str:
+        connection = connections[self.using]
+        connection.ensure_connection()  # its rules decide how values are written
+        text, parameters = rows.query.get_compiler(self.using).as_sql()
+        return make_template(text, parameters, connection).fill({}, connection)
+
+    @property
+    def _table(self) -> str:
+        return self.prunable.model._meta.db_table
+
+    @property
+    def _quoted_table(self) -> str:
+        return sql.Identifier(self._table).as_string(None)
+
+
+def _along(number: int, along: Along) -> sql.Composable:
+    field: Any = along.model._meta.get_field(along.column)
+    return sql.SQL(
+        ",\nalong_{number} AS (\n  DELETE FROM {table}"
+        " WHERE {column} = ANY (ARRAY (SELECT swept_key FROM batch)) RETURNING 1\n)"
+    ).format(
+        number=sql.SQL(str(number)),
+        table=sql.Identifier(along.model._meta.db_table),
+        column=sql.Identifier(field.column),
+    )
+
+
+@cache
+def _text(name: str) -> str:
+    return (SQL / f"{name}.sql").read_text(encoding="utf-8")
