@@ -1,10 +1,11 @@
 """
-Deleting users, half by half, and knowing which half is done.
+Deleting users, half by half, and knowing which half is done; and deleting buckets.
 
 ``request`` queues the deletion of a user; the job ``deletions.users`` carries it out. What
 gives a user access goes first, then what is kept elsewhere, such as a subscription, then the
 user's rows here, the user last. Each step is a row, so that a deletion that was given up
-says what it leaves behind.
+says what it leaves behind. ``delete_bucket`` queues the deletion of a bucket, which the job
+``deletions.buckets`` carries out; see ``deletions.buckets``.
 
 | term | meaning |
 |---|---|
@@ -23,15 +24,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from deletions.buckets.requests import delete_bucket
     from deletions.requests import cancel, request
     from deletions.steps import Skipped, StepCall
 
-__all__ = ["Skipped", "StepCall", "cancel", "request"]
+__all__ = ["Skipped", "StepCall", "cancel", "delete_bucket", "request"]
 
 _HOMES = {
     "Skipped": "deletions.steps",
     "StepCall": "deletions.steps",
     "cancel": "deletions.requests",
+    "delete_bucket": "deletions.buckets.requests",
     "request": "deletions.requests",
 }
 

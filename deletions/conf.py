@@ -56,6 +56,7 @@ STEPS_THAT_SHIP = (
     "deletions.access.Deactivate",
     "deletions.access.RevokeSessions",
     "deletions.billing.CancelBilling",
+    "deletions.buckets.step.DeleteBuckets",
     "emails.erasure_step.EraseMail",
     "deletions.local.DeleteLocalRows",
 )
@@ -64,6 +65,14 @@ POLL_MS = Whole(name="USER_DELETION_POLL_MS", default=60_000, minimum=100, maxim
 MAX_ATTEMPTS = Whole(name="USER_DELETION_MAX_ATTEMPTS", default=5, minimum=1, maximum=50)
 STEPS = DottedPaths(name="USER_DELETION_STEPS", default=STEPS_THAT_SHIP)
 SNAPSHOT = DottedPath(name="USER_DELETION_SNAPSHOT", default="")
+BUCKET_POLL_MS = Whole(
+    name="BUCKET_DELETION_POLL_MS", default=10_000, minimum=100, maximum=3_600_000
+)
+BUCKET_CONCURRENCY = Whole(name="BUCKET_DELETION_CONCURRENCY", default=2, minimum=1, maximum=32)
+BUCKET_LEASE_MS = Whole(
+    name="BUCKET_DELETION_LEASE_MS", default=60_000, minimum=3000, maximum=3_600_000
+)
+BUCKET_MAX_ATTEMPTS = Whole(name="BUCKET_DELETION_MAX_ATTEMPTS", default=8, minimum=1, maximum=50)
 BILLING_URL = WebUrl(name="BILLING_URL", default="")
 BILLING_SECRET = Text(name="BILLING_SECRET", default="")
 BILLING_AUDIT_DAYS = Whole(name="BILLING_AUDIT_DAYS", default=365, minimum=0, maximum=3650)
@@ -73,6 +82,10 @@ SETTINGS: tuple[Setting[Any], ...] = (
     MAX_ATTEMPTS,
     STEPS,
     SNAPSHOT,
+    BUCKET_POLL_MS,
+    BUCKET_CONCURRENCY,
+    BUCKET_LEASE_MS,
+    BUCKET_MAX_ATTEMPTS,
     BILLING_URL,
     BILLING_SECRET,
     BILLING_AUDIT_DAYS,

@@ -140,8 +140,7 @@ def deletion_rows() -> QuerySet[UserDeletion]:
 
 def lost_condition() -> Q:
     """Return which rows a dead worker left at the cap, so that no claim takes them."""
-    policy = deletion_policy()
-    return policy.stale & policy.exhausted & Q(begun_at__isnull=False)
+    return deletion_policy().lost
 
 
 def lost() -> Case:

@@ -8,7 +8,7 @@ of the audit in the same transaction.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
@@ -48,7 +48,7 @@ def requeue(
 
     Anything else is left alone, and the answer says why. ``deletions`` are ids, or rows.
     """
-    asked = _ids(deletions)
+    asked = ids_of(deletions)
     with transaction.atomic():
         rows = UserDeletion.objects.filter(REQUEUABLE, pk__in=asked)
         changed = list(rows.order_by("pk").select_for_update().values_list("pk", flat=True))
@@ -69,7 +69,7 @@ def requeue(
             begun_at=None, waiting_since=None
         )
         refused = refusals(set(asked) - set(changed))
-        _audit("requeue", changed, actor=actor, via=via, reason=reason)
+        audit(TABLE, "requeue", changed, actor=actor, via=via, reason=reason)
         if changed:
             notifier.wake(TABLE)
     return Outcome(changed=tuple(changed), refused=refused)
@@ -79,11 +79,11 @@ def cancel(
     deletions: Deletions, *, actor: AbstractBaseUser | None, via: Via, reason: str = ""
 ) -> Outcome:
     """Cancel deletions whose ``not_before`` is ahead; nothing of those was touched yet."""
-    asked = _ids(deletions)
+    asked = ids_of(deletions)
     with transaction.atomic():
         changed = requests.cancel_rows(UserDeletion.objects.filter(pk__in=asked))
         refused = refusals(set(asked) - set(changed))
-        _audit("cancel", changed, actor=actor, via=via, reason=reason)
+        audit(TABLE, "cancel", changed, actor=actor, via=via, reason=reason)
     return Outcome(changed=tuple(changed), refused=refused)
 
 
@@ -95,6 +95,30 @@ def refusals(ids: Iterable[int]) -> tuple[Refusal, ...]:
     return tuple(Refusal(id=key, why=known.get(key, "does not exist")) for key in wanted)
 
 
+def ids_of(rows: Iterable[int] | QuerySet[Any]) -> list[int]:
+    """Return the ids that a verb is asked to act on, each once, in order."""
+    if isinstance(rows, QuerySet):
+        return sorted(set(rows.values_list("pk", flat=True)))
+    return sorted(set(rows))
+
+
+def audit(
+    table: str,
+    verb: str,
+    changed: list[int],
+    *,
+    actor: AbstractBaseUser | None,
+    via: Via,
+    reason: str,
+) -> None:
+    """Write what a verb changed into the audit, in the transaction of the change."""
+    if not changed:
+        return
+    target = f"{table} {changed[0]}" if len(changed) == 1 else table
+    detail = {"count": len(changed), "ids": changed[:IDS_KEPT], "up_to": changed[-1]}
+    record(actor=actor, via=via, verb=verb, target=target, reason=reason, detail=detail)
+
+
 def _why(row: UserDeletion) -> str:
     if row.status != DeletionStatus.PENDING:
         is_lost = row.is_lost  # type: ignore[attr-defined]
@@ -103,19 +127,3 @@ def _why(row: UserDeletion) -> str:
     if due_at is None or due_at <= row.read_at:  # type: ignore[attr-defined]
         return "is pending and due already"
     return f"is pending and due at {due_at:%Y-%m-%d %H:%M:%S} UTC"
-
-
-def _ids(deletions: Deletions) -> list[int]:
-    if isinstance(deletions, QuerySet):
-        return sorted(set(deletions.values_list("pk", flat=True)))
-    return sorted(set(deletions))
-
-
-def _audit(
-    verb: str, changed: list[int], *, actor: AbstractBaseUser | None, via: Via, reason: str
-) -> None:
-    if not changed:
-        return
-    target = f"{TABLE} {changed[0]}" if len(changed) == 1 else TABLE
-    detail = {"count": len(changed), "ids": changed[:IDS_KEPT], "up_to": changed[-1]}
-    record(actor=actor, via=via, verb=verb, target=target, reason=reason, detail=detail)

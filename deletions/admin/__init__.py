@@ -1,5 +1,6 @@
 """The admin's pages of deletions."""
 
+from deletions.admin.bucket import BucketDeletionJobAdmin
 from deletions.admin.deletion import UserDeletionAdmin
 
-__all__ = ["UserDeletionAdmin"]
+__all__ = ["BucketDeletionJobAdmin", "UserDeletionAdmin"]

@@ -1,10 +1,10 @@
-"""The states of deletions, their halves and steps as shapes and words."""
+"""The states of deletions, their steps, buckets and phases as shapes and words."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deletions.models import DeletionStatus, StepState
+from deletions.models import BucketStatus, DeletionStatus, StepState
 from deletions.reads import DEAD, LOST, RETRYING
 from jobs.markup import State
 
@@ -23,4 +23,18 @@ STEP_STATES: Mapping[str, State] = {
     StepState.DONE: State(shape="●", tone="good", word="done"),
     StepState.FAILED: State(shape="■", tone="bad", word="failed"),
     StepState.SKIPPED: State(shape="—", tone="quiet", word="skipped"),
+}
+BUCKET_STATES: Mapping[str, State] = {
+    BucketStatus.PENDING: State(shape="○", tone="quiet", word="pending"),
+    BucketStatus.PROCESSING: State(shape="◐", tone="busy", word="processing"),
+    RETRYING: State(shape="▲", tone="warn", word="retrying"),
+    LOST: State(shape="■", tone="bad", word="lost by its worker"),
+    DEAD: State(shape="■", tone="bad", word="abandoned"),
+    BucketStatus.DONE: State(shape="●", tone="good", word="done"),
+    BucketStatus.CANCELLED: State(shape="—", tone="quiet", word="cancelled"),
+}
+PHASE_STATES: Mapping[str, State] = {
+    "done": State(shape="●", tone="good", word="done"),
+    "current": State(shape="◐", tone="busy", word="at it"),
+    "todo": State(shape="○", tone="quiet", word="to come"),
 }

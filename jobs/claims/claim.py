@@ -192,6 +192,7 @@ class Claim:
         with self._lock:
             rows = [row for row in self.held.values() if row.pk not in self._settling]
         began = time.monotonic()
+        values: dict[str, Any]
         if isinstance(self.policy.expiry, Lease):
             values = {"lease_expires_at": from_now(self.policy.expiry.ms)}
         else:
@@ -315,7 +316,7 @@ def bury_exhausted(policy: ClaimPolicy, *, limit: int = 100) -> list[int]:
     A worker that dies on the last attempt leaves such a row behind.
     """
     rows = policy.model._default_manager.using(policy.using)
-    spent = rows.filter(policy.stale, policy.exhausted, begun_at__isnull=False)
+    spent = rows.filter(policy.lost)
     values: dict[str, Any] = dict.fromkeys(policy.model.CLAIM_COLUMNS) | {
         **policy.on_claim,
         **policy.on_bury,

@@ -170,6 +170,11 @@ class ClaimPolicy:
         return Q(status="processing") & self.expiry.is_stale() & self.only
 
     @property
+    def lost(self) -> Q:
+        """Rows that a dead worker left at the cap: the next pass makes dead letters of them."""
+        return self.stale & self.exhausted & Q(begun_at__isnull=False)
+
+    @property
     def goes_by_age(self) -> bool:
         """Say whether pending rows are claimed as they came, so that a claim can go on."""
         return self.order in (("id",), ("created_at", "id"))

@@ -1,0 +1,198 @@
+"""
+Bucket deletions, as lists and as one with its phases and failed keys.
+
+Pages, commands and tools call these functions and show the same field names.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
+from django.db.models.functions import Left
+
+from deletions.buckets.pace import Pace, pace_of
+from deletions.buckets.policy import bucket_policy
+from deletions.models import BucketDeletionJob, BucketPhase, BucketStatus
+from deletions.reads import DEAD, ERROR_HEAD, LOST, RETRYING
+from jobs.clock import Now
+from jobs.reads.links import admin_url
+from jobs.reads.paging import PAGE_LIMIT, Page, read_page
+
+# What a list can be narrowed to; each has a partial index, or is most of the table.
+STATES: Mapping[str, Q] = {
+    DEAD: Q(status=BucketStatus.ABANDONED, next_retry_at__isnull=True),
+    BucketStatus.PENDING: Q(status=BucketStatus.PENDING),
+    BucketStatus.PROCESSING: Q(status=BucketStatus.PROCESSING),
+    RETRYING: Q(status=BucketStatus.FAILED, next_retry_at__isnull=False),
+    BucketStatus.DONE: Q(status=BucketStatus.DONE),
+    BucketStatus.CANCELLED: Q(status=BucketStatus.CANCELLED),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class BucketItem:
+    """One bucket deletion, as a line of a list."""
+
+    id: int
+    bucket_name: str
+    endpoint: str
+    prefix: str
+    status: str
+    state: str  # the status in an operator's words: also retrying, dead, lost
+    phase: str
+    total_objects: int | None  # None: not counted yet
+    deleted_objects: int
+    listed_objects: int  # by the listing that goes on or was the last
+    objects_per_s: float | None  # of the claim that goes on; None while nothing can be said
+    seconds_left: float | None
+    failed_objects: int  # that the last claim could not delete
+    attempts: int  # claims in a row without progress
+    max_attempts: int
+    requeues: int
+    requested_by: str
+    created_at: dt.datetime
+    next_attempt_at: dt.datetime | None
+    since: dt.datetime | None  # abandoned, or done, or claimed for the last time
+    error_head: str
+    read_at: dt.datetime  # the database's time of this answer
+    admin_url: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailedKeyItem:
+    """A key that the last claim could not delete."""
+
+    key: str
+    code: str  # the store's own word, or StillListed
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhaseItem:
+    """One phase: done, current or to come."""
+
+    name: str
+    state: str  # done, current, todo
+
+
+@dataclass(frozen=True, kw_only=True)
+class BucketDetail(BucketItem):
+    """One bucket deletion with its phases and the first keys that failed."""
+
+    phases: tuple[PhaseItem, ...]
+    failed_keys: tuple[FailedKeyItem, ...]
+    last_error: str
+    claimed_by: str
+    lease_expires_at: dt.datetime | None
+    progressed_at: dt.datetime | None
+    user_deletion_id: int | None
+    done_at: dt.datetime | None
+
+
+def list_buckets(
+    *, state: str = "", bucket: str = "", limit: int = PAGE_LIMIT, before_id: int | None = None
+) -> Page[BucketItem]:
+    """Return bucket deletions, newest first; ``state`` is a key of ``STATES``."""
+    rows = bucket_rows()
+    if state:
+        rows = rows.filter(STATES[state])
+    if bucket:
+        rows = rows.filter(bucket_name=bucket)
+    return read_page(rows, bucket_item, limit=limit, before_id=before_id)
+
+
+def get_bucket(job_id: int) -> BucketDetail | None:
+    """Return one bucket deletion; None when there is none of that id."""
+    row = bucket_rows().filter(pk=job_id).first()
+    return None if row is None else _detail(row)
+
+
+def bucket_rows() -> QuerySet[BucketDeletionJob]:
+    """Return the rows of lists."""
+    lost = ExpressionWrapper(bucket_policy().lost, output_field=BooleanField())
+    return BucketDeletionJob.objects.annotate(
+        error_start=Left("last_error", ERROR_HEAD), read_at=Now(), is_lost=lost
+    )
+
+
+def bucket_item(row: Any) -> BucketItem:
+    """Return a row of ``bucket_rows`` as a value."""
+    return BucketItem(**_fields(row))
+
+
+def state_of(row: Any) -> str:
+    """Return a job's status in an operator's words."""
+    match row.status:
+        case BucketStatus.ABANDONED:
+            return DEAD
+        case BucketStatus.FAILED:
+            return RETRYING
+        case BucketStatus.PROCESSING if row.is_lost:
+            return LOST
+    return str(row.status)
+
+
+def phases_of(phase: str, *, is_done: bool, has_prefix: bool) -> tuple[PhaseItem, ...]:
+    """Return the phases of a job that is in one of them. A pure function."""
+    names = [name for name in BucketPhase.values if not (has_prefix and name == "bucket")]
+    place = len(names) if is_done else names.index(phase)
+    return tuple(
+        PhaseItem(name=name, state=_phase_state(number, place)) for number, name in enumerate(names)
+    )
+
+
+def _phase_state(number: int, place: int) -> str:
+    if number == place:
+        return "current"
+    return "done" if number < place else "todo"
+
+
+def _fields(row: Any) -> dict[str, Any]:
+    copied = (
+        "id", "bucket_name", "endpoint", "prefix", "status", "phase", "total_objects",
+        "deleted_objects", "listed_objects", "failed_objects", "attempts", "requeues",
+        "requested_by", "created_at", "read_at",
+    )  # fmt: skip
+    pace = _pace(row)
+    return {
+        **{name: getattr(row, name) for name in copied},
+        "state": state_of(row),
+        "objects_per_s": pace.objects_per_s,
+        "seconds_left": pace.seconds_left,
+        "max_attempts": bucket_policy().max_attempts,
+        "next_attempt_at": row.next_retry_at,
+        "since": row.abandoned_at or row.done_at or row.claimed_at,
+        "error_head": row.error_start.partition("\n")[0],
+        "admin_url": admin_url(BucketDeletionJob, row.pk),
+    }
+
+
+def _detail(row: Any) -> BucketDetail:
+    is_done = row.status == BucketStatus.DONE
+    return BucketDetail(
+        **_fields(row),
+        phases=phases_of(row.phase, is_done=is_done, has_prefix=bool(row.prefix)),
+        failed_keys=tuple(FailedKeyItem(**failed) for failed in row.failed_keys),
+        last_error=row.last_error,
+        claimed_by=row.claimed_by or "",
+        lease_expires_at=row.lease_expires_at,
+        progressed_at=row.progressed_at,
+        user_deletion_id=row.user_deletion_id,
+        done_at=row.done_at,
+    )
+
+
+def _pace(row: Any) -> Pace:
+    if row.status != BucketStatus.PROCESSING:
+        return Pace()
+    return pace_of(
+        deleted=row.deleted_objects,
+        deleted_before=row.deleted_before,
+        total=row.total_objects,
+        since=row.emptying_since,
+        until=row.progressed_at,
+    )
