@@ -46,9 +46,11 @@ def _open(endpoint: Endpoint) -> ObjectStore:
     # Kept: a client of boto3 takes long to make, and holds the connections.
     if isinstance(endpoint, S3Endpoint):
         from jobs.objectstore.s3.client import make_client
+
+        client = make_client(endpoint)  # which says so if boto3 is missing
         from jobs.objectstore.s3.store import S3Store
 
-        return S3Store(make_client(endpoint), endpoint=endpoint.public, is_aws=endpoint.is_aws)
+        return S3Store(client, endpoint=endpoint.public, is_aws=endpoint.is_aws)
     from jobs.objectstore.files.store import FileStore
 
     return FileStore(endpoint.directory)

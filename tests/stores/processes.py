@@ -25,6 +25,11 @@ class Server:
 
     def start(self) -> None:
         """Start it and wait until it takes connections."""
+        self.launch()
+        self.wait()
+
+    def launch(self) -> None:
+        """Start it, and wait for nothing."""
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 self.command,
@@ -34,6 +39,9 @@ class Server:
                 env=_environment(),
                 start_new_session=True,
             )
+
+    def wait(self) -> None:
+        """Wait until it takes connections; raise with its last words if it ends."""
         wait_until(self._is_up, seconds=30, what=f"{self.command[0]} starts, see {self.log}")
 
     def send(self, number: signal.Signals) -> None:

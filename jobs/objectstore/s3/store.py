@@ -103,7 +103,10 @@ class S3Store(ObjectStore):
                 else:
                     self._client.create_bucket(Bucket=bucket)
         except StoreError as error:
-            if error.code != "BucketAlreadyOwnedByYou":
+            # The second is also said of somebody else's bucket, which nobody else can look at.
+            if error.code == "BucketAlreadyExists":
+                self._look_at(bucket)
+            elif error.code != "BucketAlreadyOwnedByYou":
                 raise
 
     def drop_bucket(self, bucket: str) -> None:
@@ -197,3 +200,7 @@ class S3Store(ObjectStore):
                 ExpiresIn=seconds,
             )
         return SignedUpload(url=url, headers=headers)
+
+    def _look_at(self, bucket: str) -> None:
+        with told(f"looking at {bucket!r}", bucket=bucket):
+            self._client.head_bucket(Bucket=bucket)

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from botocore.response import StreamingBody
 
 
+CHUNK_BYTES = 256 * 1024
+
+
 class Counted:
     """A source that counts what is read from it, and ends the upload when it is too much."""
 
@@ -21,6 +24,16 @@ class Counted:
         self._source, self._key, self._limit = source, key, limit
 
     def read(self, size: int = -1) -> bytes:
+        """Return so many bytes, and fewer at the end only: boto3 takes less for the end."""
+        if size < 0:
+            return b"".join(iter(lambda: self._read(CHUNK_BYTES), b""))
+        pieces = []
+        while size > 0 and (piece := self._read(size)):
+            pieces.append(piece)
+            size -= len(piece)
+        return b"".join(pieces)
+
+    def _read(self, size: int) -> bytes:
         chunk = self._source.read(size)
         self.size += len(chunk)
         if self._limit is not None and self.size > self._limit:
