@@ -92,7 +92,7 @@ class EmailJobAdmin(VerbAdmin, BodyAdmin):
     verbs = (RETRY, CANCEL, RESEND)
     verb_scopes = {DEAD: STATES[DEAD]}
     list_filter = (StateFilter, DuplicateFilter)
-    list_display = ("number", "to", "subject_head", "state", "tries", "code", "due", "queued")
+    list_display = ("number", "to", "subject_head", "state", "tries", "due", "queued")
 
     def read_rows(self) -> QuerySet[EmailJob]:
         return email_rows()
@@ -134,13 +134,12 @@ class EmailJobAdmin(VerbAdmin, BodyAdmin):
             return mark
         return format_html('{} <span class="console-quiet">possible duplicate</span>', mark)
 
-    @admin.display(description="attempts")
-    def tries(self, row: Any) -> str:
-        return f"{row.attempts} of {row.max_attempts}" if row.attempts else ""
-
-    @admin.display(description="last code")
-    def code(self, row: Any) -> str:
-        return str(row.last_code or "")
+    @admin.display(description="attempts, last code")
+    def tries(self, row: Any) -> SafeString | str:
+        tries = f"{row.attempts} of {row.max_attempts}" if row.attempts else ""
+        if not tries or not row.last_code:
+            return tries
+        return format_html('{} <span class="console-kind">{}</span>', tries, row.last_code)
 
     @admin.display(description="next retry")
     def due(self, row: Any) -> SafeString | str:
