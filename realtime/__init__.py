@@ -11,13 +11,41 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from realtime.bulk import bulk_create, bulk_delete, bulk_update, changing
+    from realtime.declarations import Sight, declare_model
+    from realtime.publishing import publish
+    from realtime.sight import capture
     from realtime.tokens import token
     from realtime.topics import declare_topic
 
-__all__ = ["declare_topic", "token"]
+    EVERYONE = Sight.EVERYONE
+    NOBODY = Sight.NOBODY
+
+__all__ = [
+    "EVERYONE",
+    "NOBODY",
+    "bulk_create",
+    "bulk_delete",
+    "bulk_update",
+    "capture",
+    "changing",
+    "declare_model",
+    "declare_topic",
+    "publish",
+    "token",
+]
 
 _HOMES = {
+    "EVERYONE": "realtime.declarations",
+    "NOBODY": "realtime.declarations",
+    "bulk_create": "realtime.bulk",
+    "bulk_delete": "realtime.bulk",
+    "bulk_update": "realtime.bulk",
+    "capture": "realtime.sight",
+    "changing": "realtime.bulk",
+    "declare_model": "realtime.declarations",
     "declare_topic": "realtime.topics",
+    "publish": "realtime.publishing",
     "token": "realtime.tokens",
 }
 

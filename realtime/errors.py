@@ -57,3 +57,51 @@ class SharedEmitError(RealtimeError):
             f"{event!r} is not emitted: an empty audience would be everybody. "
             "Publish with realtime.publish()."
         )
+
+
+class PublishError(RealtimeError, ValueError):
+    """Something that cannot be published: which part of it, its value, what to do."""
+
+    def __init__(self, part: str, value: object, advice: str) -> None:
+        self.part = part
+        self.value = value
+        shown = " ".join(repr(value).split())
+        super().__init__(f"{part}={shown[:200]} cannot be published: {advice}.")
+
+
+class PayloadTooLargeError(PublishError):
+    """More than a message may hold."""
+
+    def __init__(self, size: int, limit: int) -> None:
+        advice = (
+            f"it is {size} bytes of JSON and the limit is {limit}: publish the id and let the "
+            "client fetch the rest"
+        )
+        super().__init__("payload", "…", advice)
+
+
+class DeclarationError(RealtimeError, ValueError):
+    """A model's declaration that cannot be kept."""
+
+    def __init__(self, model: str, problem: str) -> None:
+        super().__init__(f"{model} cannot be declared for realtime: {problem}.")
+
+
+class NotDeclaredError(RealtimeError, LookupError):
+    """Rows of a model that no declaration speaks of."""
+
+    def __init__(self, model: str) -> None:
+        super().__init__(
+            f"{model} is not declared for realtime: call realtime.declare_model({model}, …) in "
+            "the app's module realtime.py."
+        )
+
+
+class OtherDatabaseError(RealtimeError):
+    """A change in a database that has no outbox, so that the two cannot be one transaction."""
+
+    def __init__(self, model: str, using: str, home: str) -> None:
+        super().__init__(
+            f"{model} was changed in the database {using!r}, but the outbox is in {home!r}: a "
+            "declared model lives in the outbox's database."
+        )

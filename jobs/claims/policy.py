@@ -36,6 +36,11 @@ class StaleAfter:
     ms: int
     column = "claimed_at"
 
+    @property
+    def heartbeat_seconds(self) -> float:
+        """How often a living worker refreshes the claim, at least."""
+        return self.ms / 3000
+
     def is_stale(self) -> Q:
         return Q(claimed_at__lt=ago(self.ms))
 
@@ -48,7 +53,13 @@ class Lease:
     """A claim is stale when its ``lease_expires_at`` has passed."""
 
     ms: int
+    heartbeat_ms: int | None = None  # a third of the lease by default
     column = "lease_expires_at"
+
+    @property
+    def heartbeat_seconds(self) -> float:
+        """How often a living worker moves the lease forward, at least."""
+        return (self.heartbeat_ms or self.ms / 3) / 1000
 
     def is_stale(self) -> Q:
         return Q(lease_expires_at__lt=Now())

@@ -87,6 +87,6 @@ class Heartbeat(threading.Thread):
         connections.close_all()
 
     def _interval_seconds(self) -> float:
-        windows = [claim.policy.expiry.ms for claim in holdings]
-        windows += [conf.CLAIM_STALE_MS.get(), conf.JOB_LEASE_MS.get()]
-        return min(min(windows) / 3000, LONGEST_SECONDS)
+        wanted = [claim.policy.expiry.heartbeat_seconds for claim in holdings]
+        wanted += [conf.CLAIM_STALE_MS.get() / 3000, conf.JOB_LEASE_MS.get() / 3000]
+        return min(*wanted, LONGEST_SECONDS)

@@ -51,3 +51,52 @@ class Delivery(models.Model):
     queue = models.TextField()
     row_id = models.BigIntegerField()
     worker = models.TextField()
+
+
+class Note(models.Model):
+    """Published to its owner and to those with whom it is shared."""
+
+    id = models.BigAutoField(primary_key=True)
+    owner = models.TextField()
+    title = models.TextField()
+    body = models.TextField(default="")  # never goes out
+
+
+class Share(models.Model):
+    id = models.BigAutoField(primary_key=True)
+    note = models.ForeignKey(Note, on_delete=models.CASCADE, related_name="shares")
+    user = models.TextField()
+
+
+class Comment(models.Model):
+    """Published to those who may read its note."""
+
+    id = models.BigAutoField(primary_key=True)
+    note = models.ForeignKey(Note, on_delete=models.CASCADE, related_name="comments")
+    text = models.TextField()
+
+
+class Notice(models.Model):
+    """Published to everyone."""
+
+    id = models.BigAutoField(primary_key=True)
+    text = models.TextField()
+    seen = models.IntegerField(default=0)
+
+
+class LoudNotice(Notice):
+    class Meta:
+        proxy = True
+
+
+class Poster(Notice):
+    """A notice with a table of its own besides."""
+
+    size = models.IntegerField(default=1)
+
+
+class Draft(models.Model):
+    """Published to nobody."""
+
+    id = models.BigAutoField(primary_key=True)
+    text = models.TextField()
