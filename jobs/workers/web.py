@@ -13,6 +13,9 @@ from django.utils.module_loading import import_string
 from jobs.errors import MissingPackageError, PortInUseError
 
 START_SECONDS = 20.0
+WEBSOCKET_BYTES = 1_000_000
+# A client that reads nothing, and still answers the kernel's probes, is let go after it.
+UNREAD_MS = 60_000
 
 
 class WebServer:
@@ -29,7 +32,13 @@ class WebServer:
         application = import_string(settings.ASGI_APPLICATION)
         self._server = uvicorn.Server(
             uvicorn.Config(
-                application, log_config=None, access_log=False, lifespan="off", ws="auto"
+                application,
+                log_config=None,
+                access_log=False,
+                ws="auto",
+                ws_max_size=WEBSOCKET_BYTES,
+                # Its buffers take more memory of an idle client than all else together.
+                ws_per_message_deflate=False,
             )
         )
         logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
@@ -57,6 +66,8 @@ def _listening_socket(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     server = socket.socket(family, socket.SOCK_STREAM)
     server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        server.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNREAD_MS)
     try:
         server.bind((host, port))
     except OSError as error:

@@ -13,6 +13,7 @@ from realtime.gateway.wire import Receive, Send, Wire, current_wire
 Scope = MutableMapping[str, Any]
 Application = Callable[[Any, Any, Any], Awaitable[None]]
 PATH = "/socket.io/"
+REFUSAL = b'"This origin or host may not connect."'
 
 
 class GatewayApplication:
@@ -69,6 +70,6 @@ async def _refuse(scope: Scope, send: Send) -> None:
     if scope["type"] == "websocket":
         await send({"type": "websocket.close", "code": 1008})
         return
-    headers = [(b"content-type", b"text/plain; charset=utf-8")]
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(REFUSAL))]
     await send({"type": "http.response.start", "status": 403, "headers": headers})
-    await send({"type": "http.response.body", "body": b"This origin or host may not connect."})
+    await send({"type": "http.response.body", "body": REFUSAL})

@@ -73,7 +73,7 @@ class Gateway:
             await self._threads.run(sessions.forget_process, self._process_id)
         except Exception:
             logger.warning("realtime_sessions_not_removed", exc_info=True)
-        self._threads.close()
+        await asyncio.to_thread(self._threads.close)
 
     def describe(self) -> dict[str, object]:
         """Return what ``/readyz`` shows of it."""

@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
-import socketio
+from socketio.async_pubsub_manager import AsyncPubSubManager
 
 from jobs.loglimit import LineLimit
 from realtime.errors import BusTextError, SharedEmitError
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 OWN = '{"method":'
 
 
-class PostgresManager(socketio.AsyncPubSubManager):  # type: ignore[misc]
+class PostgresManager(AsyncPubSubManager):  # type: ignore[misc]
     """
     Hears the bus. What ``realtime.publish`` brings goes to ``deliver``; what the managers
     of python-socketio say to each other is handled as in its own managers.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -15,6 +17,7 @@ from realtime.errors import BusyError
 THREADS = 4
 # At about 3 ms each that is some seconds of waiting; who comes later is told to come again.
 MOST_WAITING = 2000
+CLOSE_SECONDS = 2.0
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -41,10 +44,18 @@ class DatabaseThreads:
             self._waiting -= 1
 
     def close(self) -> None:
-        """End the threads and their connections; what runs is not waited for."""
+        """End the threads and their connections, within some seconds."""
+        # Each waits for the others, so that no thread takes the task of two.
+        together = threading.Barrier(self._threads)
         for _ in range(self._threads):
-            self._pool.submit(connections.close_all)
-        self._pool.shutdown(wait=False)
+            self._pool.submit(_close, together)
+        self._pool.shutdown()
+
+
+def _close(together: threading.Barrier) -> None:
+    connections.close_all()
+    with contextlib.suppress(threading.BrokenBarrierError):
+        together.wait(CLOSE_SECONDS)
 
 
 def _run(call: Callable[[], T]) -> T:
