@@ -31,6 +31,7 @@ class Answer:
 
     status: int = 200
     body: str = ""
+    claimed_bytes: int | None = None  # more than there are: the connection breaks off
 
 
 class ScriptedStore:
@@ -50,7 +51,7 @@ class ScriptedStore:
                 content = answer.body.encode()
                 self.send_response(answer.status)
                 self.send_header("Content-Type", "application/xml")
-                self.send_header("Content-Length", str(len(content)))
+                self.send_header("Content-Length", str(answer.claimed_bytes or len(content)))
                 self.end_headers()
                 self.wfile.write(content)
 

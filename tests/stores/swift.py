@@ -9,7 +9,6 @@ from __future__ import annotations
 import getpass
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import boto3
@@ -144,10 +143,11 @@ class Swift:
         for server in self.servers.values():
             server.kill()
 
-    def files_of_objects(self) -> Iterator[Path]:
-        """Yield the directories of stored objects, each named by the hash of its path."""
-        for file in (self.directory / "devices" / "d1" / "objects").rglob("*.data"):
-            yield file.parent
+    def place_of(self, content: bytes) -> Path:
+        """Return the directory of the one object with this content."""
+        files = (self.directory / "devices" / "d1" / "objects").rglob("*.data")
+        (place,) = (file.parent for file in files if file.read_bytes() == content)
+        return place
 
     def _server(self, kind: str, port: int) -> Server:
         conf = self.directory / f"{kind}.conf"

@@ -37,8 +37,9 @@ def remove_empty(root: str, names: Sequence[str], *, keep: int) -> None:
         try:
             with opened(root, names[: length - 1]) as parent:
                 os.rmdir(names[length - 1], dir_fd=parent)
-        except OSError:  # in use again, or not to be removed: the bucket's removal will tell
-            return
+        except OSError as error:
+            if error.errno not in NOT_THERE:  # in use, or one that the bucket's removal tells of
+                return
 
 
 def remove_empty_below(parent: int, name: str) -> None:
@@ -48,29 +49,24 @@ def remove_empty_below(parent: int, name: str) -> None:
     Raises ``OSError`` with ENOTEMPTY when there is anything else in it.
     """
     # Not by recursion: a tree may be deeper than the stack.
-    pending = [[name]]
-    while pending:
-        names = pending[-1]
-        with _descended(os.dup(parent), names[:-1]) as above:
-            below = _directories(above, names[-1])
-            if not below:
-                os.rmdir(names[-1], dir_fd=above)
-                pending.pop()
-            else:
-                pending.append([*names, below])
+    path = [name]
+    levels = [_folders(parent, path)]
+    while levels:
+        if levels[-1]:
+            path.append(levels[-1].pop())
+            levels.append(_folders(parent, path))
+        else:
+            levels.pop()
+            with _descended(os.dup(parent), path[:-1]) as above:
+                os.rmdir(path.pop(), dir_fd=above)
 
 
-def _directories(above: int, name: str) -> str | None:
-    descriptor = os.open(name, STEP, dir_fd=above)
-    try:
-        with os.scandir(descriptor) as entries:
-            for entry in entries:
-                if not entry.is_dir(follow_symlinks=False):
-                    raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY))
-                return entry.name
-    finally:
-        os.close(descriptor)
-    return None
+def _folders(parent: int, path: Sequence[str]) -> list[str]:
+    with _descended(os.dup(parent), path) as descriptor, os.scandir(descriptor) as found:
+        entries = list(found)
+        if all(entry.is_dir(follow_symlinks=False) for entry in entries):
+            return [entry.name for entry in entries]
+    raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY))
 
 
 @contextlib.contextmanager
