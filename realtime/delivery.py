@@ -113,7 +113,8 @@ def _put(context: RunContext, claim: Claim, letters: Letters) -> None:
             using=policy.using,
             seconds=policy.expiry.ms / 1000,
         )
-    context.tally(done=len(settlement.changed), lost=len(held) - len(settlement.changed))
+    lost = len(held) - len(settlement.changed)
+    context.tally(done=len(settlement.changed), **({"lost": lost} if lost else {}))
 
 
 def _execute(using: str, values: Mapping[str, Any]) -> set[int]:
