@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import parse_qs
 
+from jobs.failure import headline
 from realtime.gateway.gateway import Gateway
 from realtime.gateway.origins import is_allowed
 from realtime.gateway.wire import Receive, Send, Wire, current_wire
@@ -46,7 +47,10 @@ class GatewayApplication:
         wire = Wire(receive, send)
         server.eio.attach_wire(eio_sid, wire)
         current_wire.set(wire)
-        await server.handle_request(scope, wire.receive, wire.send)
+        try:
+            await server.handle_request(scope, wire.receive, wire.send)
+        except Exception as error:  # noqa: BLE001 (what a client sends is no error of the site)
+            await server.eio.abort_wire(wire, why=headline(error))
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """Answer the server's own events: Django's application knows none of them."""

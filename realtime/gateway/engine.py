@@ -56,6 +56,12 @@ class EngineServer(engineio.AsyncServer):  # type: ignore[misc]
         if socket.queue.wire is not None:
             socket.queue.wire.cut()
 
+    async def abort_wire(self, wire: Wire, *, why: str) -> None:
+        """End the connection on a WebSocket."""
+        for sid, socket in list(self.sockets.items()):
+            if socket.queue.wire is wire:
+                await self.abort(sid, why=why)
+
     def strangers(self, known: set[str]) -> list[str]:
         """Return connections that have not said in time who they are."""
         before = time.monotonic() - GREETING_SECONDS

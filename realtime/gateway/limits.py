@@ -16,6 +16,8 @@ MOST_MESSAGE_BYTES = 65_536
 # A page may subscribe to all of its topics at once; then a message every 50 ms.
 BURST = 200
 PER_SECOND = 20.0
+# How long a client may go on sending faster than that.
+FLOOD_SECONDS = 10.0
 # What waits for a client that does not read; beyond it the client is disconnected.
 MOST_WAITING_BYTES = 4_000_000
 # What a packet takes beside its text, so that many small ones count too.

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import Any
 
-from realtime.gateway.limits import SEND_SECONDS, Pace
+from realtime.gateway.limits import FLOOD_SECONDS, SEND_SECONDS, Pace
 
 Event = dict[str, Any]
 Receive = Callable[[], Awaitable[Event]]
@@ -31,6 +31,7 @@ class Wire:
         self._receive = receive
         self._send = send
         self._pace = Pace()
+        self._rested = 0.0
         self._cut = asyncio.Event()
 
     def cut(self) -> None:
@@ -38,8 +39,11 @@ class Wire:
         self._cut.set()
 
     async def receive(self) -> Event:
-        """Return the next event; the end once the wire is cut."""
-        if not await self._rests(self._pace.take()):
+        """Return the next event; the end once the wire is cut, or its client floods."""
+        rest = self._pace.take()
+        self._rested = self._rested + rest if rest else 0.0
+        if self._rested > FLOOD_SECONDS or not await self._rests(rest):
+            self.cut()
             return GONE
         heard = asyncio.ensure_future(self._receive())
         cut = asyncio.ensure_future(self._cut.wait())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import pytest
 import uvicorn
@@ -29,11 +29,15 @@ class Site:
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, daemon=True)
 
-    def start(self) -> None:
+    def __enter__(self) -> Self:
         self._thread.start()
         wait_until(lambda: self._server.started, what="the site is served")
         port = self._server.servers[0].sockets[0].getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
     def run(self, work: Any) -> Any:
         """Run a coroutine on the loop that serves."""
@@ -48,16 +52,33 @@ class Site:
         self._thread.join(20)
 
 
-@pytest.fixture
-def site(transactional_db) -> Iterator[Site]:
-    site = Site()
-    site.start()
-    yield site
-    site.stop()
+@pytest.fixture(scope="session")
+def served(django_db_setup, django_db_blocker) -> Iterator[Site]:
+    with Site() as site:
+        yield site
+        django_db_blocker.unblock()  # for its last words
+    django_db_blocker.restore()
 
 
 @pytest.fixture
-def sockets() -> Iterator[Sockets]:
+def site(served, transactional_db) -> Iterator[Site]:
+    """The site that all tests share, without clients before and after."""
+    yield served
+    wait_until(lambda: not len(served.gateway.subscriptions), what="all clients have left")
+
+
+@pytest.fixture
+def own_site(transactional_db) -> Iterator[Site]:
+    """A site that the test may stop."""
+    with Site() as site:
+        yield site
+
+
+@pytest.fixture
+def sockets(transactional_db, request) -> Iterator[Sockets]:
+    # Torn down after it: the site waits for its clients to leave.
+    if "site" in request.fixturenames:
+        request.getfixturevalue("site")
     with Sockets() as sockets:
         yield sockets
 

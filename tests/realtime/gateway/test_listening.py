@@ -6,7 +6,9 @@ import time
 import pytest
 from django.db import connection, connections
 
+from jobs.health.state import health
 from jobs.models.worker import ListenState
+from realtime import tokens
 from realtime.bus import Recipients, encode, event_message
 from realtime.gateway import listening
 from realtime.models import BusMessage
@@ -124,10 +126,13 @@ def test_a_text_that_nobody_understands_stops_nothing(client_of, make_user):
 
 
 def test_with_listening_off_the_bus_is_polled_and_readyz_says_so(
-    settings, site, client_of, make_user, client
+    settings, monkeypatch, request, sockets, make_user, client
 ):
+    monkeypatch.setattr(health, "_describers", {})
     settings.WORKER_LISTEN = False
-    browser = client_of(make_user(), "news")
+    site = request.getfixturevalue("own_site")
+    browser = sockets.connect(site.url, token=tokens.token(make_user()))
+    browser.subscribe("news")
     wait_until(lambda: site.gateway.stream.state is ListenState.POLLING)
 
     says_at = time.monotonic()

@@ -5,7 +5,7 @@ import datetime as dt
 import pytest
 from django.utils import timezone
 
-from realtime import topics
+from realtime import tokens, topics
 from realtime.gateway.limits import MOST_TOPICS
 from realtime.models import RealtimeSession
 from tests.conftest import wait_until
@@ -38,10 +38,12 @@ def test_a_session_that_had_expired_comes_back_and_reads_anew(site, client_of, m
     assert client.names() == ["resync", "resync"]
 
 
-def test_the_end_of_the_site_leaves_no_sessions(site, client_of, make_user):
-    clients = [client_of(make_user(f"user{number}"), "news") for number in range(5)]
+def test_the_end_of_the_site_leaves_no_sessions(own_site, sockets, make_user):
+    user = make_user()
+    clients = [sockets.connect(own_site.url, token=tokens.token(user)) for _ in range(5)]
+    assert RealtimeSession.objects.count() == 5
 
-    site.stop()
+    own_site.stop()
 
     assert not RealtimeSession.objects.exists()
     for client in clients:
