@@ -183,3 +183,13 @@ class UnlikeRowsError(EngineroomError, ValueError):
             f"Row {place} has the names {', '.join(sorted(row))}; give every row those of the"
             f" first: {', '.join(sorted(names))}."
         )
+
+
+class AlreadyRunningError(EngineroomError):
+    """A singleton of which a run goes on, so that this one cannot begin."""
+
+    def __init__(self, job_id: str, run_id: int, worker: str) -> None:
+        super().__init__(
+            f"Run {run_id} of {job_id} goes on ({worker}): wait for its end, or end it with"
+            f" manage.py jobs cancel {run_id}."
+        )

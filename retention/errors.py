@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from jobs.errors import EngineroomError, PartlyFailedError
+from jobs.output.errors import UsageError
 
 
 class TargetsFailedError(PartlyFailedError):
@@ -17,7 +18,7 @@ class TargetsFailedError(PartlyFailedError):
         super().__init__(f"{len(failed)} of {len(summary)} targets had an error: {listed}", summary)
 
 
-class UnknownTargetError(EngineroomError):
+class UnknownTargetError(UsageError):
     """A name that no installed app declares."""
 
     def __init__(self, name: str, known: list[str], nearest: str | None) -> None:
@@ -33,4 +34,13 @@ class DaysError(EngineroomError, ValueError):
         super().__init__(
             f"{shown!r} is not allowed: write a whole number of days from 0 to 3650, or nothing "
             "to keep the rows for ever."
+        )
+
+
+class KeptForEverError(EngineroomError):
+    """A target that is asked to be swept and that no operator gave a number of days."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"{name} is not swept: give it a number of days on the page Retention, and enable it."
         )

@@ -9,21 +9,24 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 from django.core.exceptions import EmptyResultSet
 from django.db import connections, router
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, Func, QuerySet, TextField
 from django.db.models.expressions import RawSQL
 from psycopg import sql
 
-from jobs.claims.template import make_template
+from jobs.claims.template import Template, Variable, make_template
 from jobs.pruning import Along, Condition, Prunable
 
 SQL = Path(__file__).resolve().parent / "sql"
 PLACE, AGE, KEY = "swept_place", "swept_age", "swept_key"
+LIMIT, LAST = Variable("limit"), Variable("last")
+Composed = tuple[str, list[Any]]  # a text with placeholders, and what they stand for
 
 
 class Place(Func):
@@ -63,32 +66,56 @@ class DueRows:
         ``last`` is where the batch before it ended. Its row says how many were deleted, how
         many were looked at (fewer than ``limit``: there are no more), and where it ended.
         """
-        try:
-            return self._page(limit, last) if self.is_walked_by_key else self._batch(limit, last)
-        except EmptyResultSet:
+        template = self._first_batch if last is None else self._further_batch
+        if template is None:
             return None
+        return template.fill({LIMIT: limit, LAST: last}, self._connection)
 
     def probe(self, *, last: Any = None) -> str | None:
         """Return the query for one due row from there on that nobody has locked."""
         rows = self._in_order(last).values_list("pk")[:1]
+        ending = sql.SQL("\nFOR UPDATE OF {rows} SKIP LOCKED").format(rows=self._table)
         try:
-            return self._complete(rows) + f"\nFOR UPDATE OF {self._quoted_table} SKIP LOCKED"
+            text, parameters = self._compiled(rows)
         except EmptyResultSet:
             return None
+        complete = (sql.SQL(text) + ending).as_string(None)
+        return make_template(complete, parameters, self._connection).fill({}, self._connection)
+
+    # Composed once: Django takes as long for it as the server for a few hundred rows.
+    @cached_property
+    def _first_batch(self) -> Template | None:
+        return self._make_template(None)
+
+    @cached_property
+    def _further_batch(self) -> Template | None:
+        return self._make_template(RawSQL("%s", [LAST]))
+
+    def _make_template(self, last: RawSQL | None) -> Template | None:
+        compose = self._compose_page if self.is_walked_by_key else self._compose_batch
+        try:
+            text, parameters = compose(last)
+        except EmptyResultSet:
+            return None
+        return make_template(text, parameters, self._connection)
+
+    def _compose_batch(self, last: RawSQL | None) -> Composed:
+        due = self._marked(self._in_order(last), age=self.prunable.age_column)
+        text, parameters = self._compiled(due)
+        return self._fill("sweep_batch", due=text), [*parameters, LIMIT]
+
+    def _compose_page(self, last: RawSQL | None) -> Composed:
+        keys = self._all() if last is None else self._all().filter(pk__gt=last)
+        page = keys.annotate(**{KEY: F("pk")}).order_by("pk").values_list(KEY)
+        on_page = RawSQL("SELECT swept_key FROM page", [])
+        due = self._marked(self.rows().filter(pk__in=on_page), age="pk")
+        page_text, page_parameters = self._compiled(page)
+        due_text, due_parameters = self._compiled(due)
+        text = self._fill("sweep_page", page=page_text, due=due_text)
+        return text, [*page_parameters, LIMIT, *due_parameters]
 
     def _all(self) -> QuerySet[Any]:
         return self.prunable.model._base_manager.using(self.using)
-
-    def _batch(self, limit: int, last: Any) -> str:
-        due = self._marked(self._in_order(last), age=self.prunable.age_column)[:limit]
-        return self._fill("sweep_batch", due=due)
-
-    def _page(self, limit: int, last: Any) -> str:
-        keys = self._all() if last is None else self._all().filter(pk__gt=last)
-        page = keys.annotate(**{KEY: F("pk")}).order_by("pk").values_list(KEY)[:limit]
-        on_page = RawSQL("SELECT swept_key FROM page", [])
-        due = self._marked(self.rows().filter(pk__in=on_page), age="pk")
-        return self._fill("sweep_page", due=due, page=page)
 
     def _in_order(self, last: Any) -> QuerySet[Any]:
         column = "pk" if self.is_walked_by_key else self.prunable.age_column
@@ -98,31 +125,32 @@ class DueRows:
         return onward.order_by(column)
 
     def _marked(self, rows: QuerySet[Any], *, age: str) -> QuerySet[Any]:
-        marks = {PLACE: Place(table=self._quoted_table), AGE: F(age), KEY: F("pk")}
+        place = Place(table=self._table.as_string(None))
+        marks = {PLACE: place, AGE: F(age), KEY: F("pk")}
         marked: QuerySet[Any] = rows.annotate(**marks).values_list(*marks)
         return marked
 
-    def _fill(self, name: str, **queries: QuerySet[Any]) -> str:
-        parts = {part: sql.SQL(self._complete(query)) for part, query in queries.items()}
+    def _fill(self, name: str, **queries: str) -> str:
+        parts = {part: sql.SQL(query) for part, query in queries.items()}
         along = [_along(number, item) for number, item in enumerate(self.prunable.along)]
         statement = sql.SQL(_text(name)).format(
-            rows=sql.Identifier(self._table), along=sql.Composed(along), **parts
+            rows=self._table, limit=sql.Placeholder(), along=sql.Composed(along), **parts
         )
         return statement.as_string(None)
 
-    def _complete(self, rows: QuerySet[Any]) -> str:
+    def _compiled(self, rows: QuerySet[Any]) -> Composed:
+        text, parameters = rows.query.get_compiler(self.using).as_sql()
+        return text, list(parameters)
+
+    @property
+    def _connection(self) -> BaseDatabaseWrapper:
         connection = connections[self.using]
         connection.ensure_connection()  # its rules decide how values are written
-        text, parameters = rows.query.get_compiler(self.using).as_sql()
-        return make_template(text, parameters, connection).fill({}, connection)
+        return connection
 
     @property
-    def _table(self) -> str:
-        return self.prunable.model._meta.db_table
-
-    @property
-    def _quoted_table(self) -> str:
-        return sql.Identifier(self._table).as_string(None)
+    def _table(self) -> sql.Identifier:
+        return sql.Identifier(self.prunable.model._meta.db_table)
 
 
 def _along(number: int, along: Along) -> sql.Composable:

@@ -119,7 +119,7 @@ class TargetSweep:
 
 def _limits() -> TimeLimits:
     statement_ms = engine.STATEMENT_TIMEOUT_MS.get()
-    return TimeLimits(statement_ms=statement_ms, lock_ms=min(LOCK_MS, statement_ms))
+    return TimeLimits(statement_ms=statement_ms, lock_ms=min(LOCK_MS, statement_ms // 2))
 
 
 def _is_too_slow(error: OperationalError) -> bool:

@@ -6,6 +6,7 @@
 -- By ctid the second half looks up nothing, and takes no row that the first half did not lock.
 WITH batch AS MATERIALIZED (
   {due}
+  LIMIT {limit}
   FOR UPDATE OF {rows} SKIP LOCKED
 ){along},
 gone AS (

@@ -3,6 +3,7 @@
 -- walked by their own key, a bounded page at a time, whether or not anything on it is due.
 WITH page AS MATERIALIZED (
   {page}
+  LIMIT {limit}
 ),
 batch AS MATERIALIZED (
   {due}
