@@ -21,5 +21,6 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("signin/", include("jobs.signin.urls")),
     path("mail/", include("emails.urls")),
+    path("uploads/", include("retention.uploads.urls")),
     path("", include("jobs.health.urls")),
 ]

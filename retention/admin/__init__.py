@@ -1,5 +1,6 @@
 """The console's pages of retention."""
 
 from retention.admin.targets import TargetConfigAdmin
+from retention.admin.uploads import UploadReservationAdmin
 
-__all__ = ["TargetConfigAdmin"]
+__all__ = ["TargetConfigAdmin", "UploadReservationAdmin"]

@@ -1,5 +1,6 @@
 """The tables of retention."""
 
 from retention.models.target import LONGEST_DAYS, TargetConfig
+from retention.models.upload import UploadReservation, UploadStatus
 
-__all__ = ["LONGEST_DAYS", "TargetConfig"]
+__all__ = ["LONGEST_DAYS", "TargetConfig", "UploadReservation", "UploadStatus"]
