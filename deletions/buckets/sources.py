@@ -41,7 +41,8 @@ class Versions:
 
     def page(self, after: VersionCursor | None) -> Listed[ObjectVersion, VersionCursor]:
         page = self.store.list_versions(self.bucket, prefix=self.prefix, after=after)
-        return Listed(items=page.versions, next=page.next)
+        # A walk goes on behind the last of them; stores tell versions and marks apart.
+        return Listed(items=sorted(page.versions, key=self.key), next=page.next)
 
     def delete(self, items: Sequence[ObjectVersion]) -> BatchResult:
         return self.store.delete_versions(self.bucket, items)

@@ -1,27 +1,31 @@
 """
 One walk through what a bucket lists, deleting it batch by batch.
 
-Each listing begins where the one before began, since what was deleted is not listed any more.
-So a listing also says what became of the batch before it: only what was reported as deleted
-and is gone from the list is confirmed. What is still there is stuck, and the walk goes on
-behind it; a walk therefore ends, also with a store that reports as deleted what it keeps. No
-more is held in memory than a page.
+What is deleted is not listed any more, so each listing begins where the one before began, and
+says what became of the batches before it: only what was reported as deleted and is gone from
+the list is confirmed. What is still there is stuck, and the walk goes on behind it. A walk
+therefore ends, also with a store that reports as deleted what it keeps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+import time
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from deletions.buckets.errors import RefusedBatchesError, StuckKeysError
 from jobs.objectstore import BatchResult, ErrorKind, FailedKey
 
 STILL_LISTED = "StillListed"
 STILL_LISTED_WORDS = "the store reported it as deleted and lists it again"
-KEPT = 20
+FAILED_KEPT = 20
 # Batches in a row of which nothing went, for reasons that may pass: the store is not well.
 MOST_REFUSED = 3
+# Keys that are known already are deleted without listing them once more; a listing in between
+# takes at most a fifth of the time. Some servers look at a whole bucket for each page of it.
+LISTING_SHARE = 4
 
 Item = TypeVar("Item", bound=Hashable)
 Cursor = TypeVar("Cursor")
@@ -57,12 +61,11 @@ class Stuck:
 
     count: int = 0
     first: list[FailedKey] = field(default_factory=list)
-    refused: int = 0  # batches in a row
 
     def add(self, failed: FailedKey) -> None:
         """Note a key that is still there."""
         self.count += 1
-        if len(self.first) < KEPT:
+        if len(self.first) < FAILED_KEPT:
             self.first.append(failed)
 
     def error(self, kind: type[StuckKeysError] = StuckKeysError) -> StuckKeysError:
@@ -71,62 +74,91 @@ class Stuck:
         return kind(count=self.count, key=first.key, code=first.code, message=first.message)
 
 
-def walk(
-    source: Source[Item, Cursor],
-    stuck: Stuck,
-    *,
-    confirm: Callable[[int, int], None],
-    check: Callable[[], None],
-) -> None:
-    """
-    Delete what the source lists, to the end of the list.
+class Watcher(Protocol):
+    """What a walk reports to."""
 
-    ``confirm`` is called after each listing with the number of keys confirmed by it and of
-    items that are listed and were not tried before; ``check`` before each request, and raises
-    to stop. Raises ``RefusedBatchesError``, and ``StoreError`` for what concerns all keys.
-    """
-    after: Cursor | None = None
-    tried: dict[Item, FailedKey | None] = {}
-    while True:
-        check()
-        page = source.page(after)
-        left = [item for item in page.items if item in tried]
-        fresh = [item for item in page.items if item not in tried]
-        for item in left:
-            stuck.add(tried[item] or _still_listed(source.key(item)))
-        gone = tried.keys() - set(left)
-        confirm(sum(tried[item] is None for item in gone), len(fresh))
-        if left:
-            after = source.cursor(left[-1])
-        if fresh:
-            check()
-            tried = _tried(source, fresh)
-            _refuse_many(stuck, tried)
-        elif page.next is None:
-            return
-        else:
-            tried, after = {}, page.next
+    def confirm(self, gone: int, found: int) -> None:
+        """Note how many items are gone, and how many others are known to be there."""
 
 
-def _tried(source: Source[Item, Any], items: Sequence[Item]) -> dict[Item, FailedKey | None]:
-    """Delete items; return what the store said against each, None for nothing."""
-    result = source.delete(items)
-    errors = {failed.key: failed for failed in result.errors if failed.kind is not ErrorKind.GONE}
-    return {item: errors.get(source.key(item)) for item in items}
+class Walk(Generic[Item, Cursor]):
+    """Deletes what a source lists, to the end of the list."""
 
+    def __init__(
+        self,
+        source: Source[Item, Cursor],
+        stuck: Stuck,
+        watcher: Watcher,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._source, self._stuck, self._watcher, self._clock = source, stuck, watcher, clock
+        self._after: Cursor | None = None
+        # Tried and not known to be gone, each with what the store said against it.
+        self._tried: dict[Item, FailedKey | None] = {}
+        self._refused = 0  # batches in a row
+        self._listed_at = self._listing_seconds = 0.0
 
-def _refuse_many(stuck: Stuck, tried: dict[Item, FailedKey | None]) -> None:
-    """Raise when batch after batch is refused for a reason that may pass."""
-    transient = [failed for failed in tried.values() if failed and _may_pass(failed)]
-    stuck.refused = stuck.refused + 1 if len(transient) == len(tried) else 0
-    if stuck.refused >= MOST_REFUSED:
-        for failed in transient:
-            stuck.add(failed)
-        raise stuck.error(RefusedBatchesError)
+    def run(self, known: Iterable[Sequence[Item]] = ()) -> None:
+        """
+        Delete ``known`` batches, which were listed before, and then all that is listed.
 
+        Raises ``RefusedBatchesError``, and ``StoreError`` for what concerns all keys.
+        """
+        ahead = deque(known)
+        fresh: Sequence[Item] = () if ahead else self._look(ahead)
+        while batch := ahead.popleft() if ahead else fresh:
+            self._delete(batch)
+            if not ahead or self._may_look():
+                fresh = self._look(ahead)
 
-def _may_pass(failed: FailedKey) -> bool:
-    return failed.kind is ErrorKind.TRANSIENT
+    def _delete(self, batch: Sequence[Item]) -> None:
+        result = self._source.delete(batch)
+        errors = {error.key: error for error in result.errors if error.kind is not ErrorKind.GONE}
+        said = {item: errors.get(self._source.key(item)) for item in batch}
+        self._tried |= said
+        self._refuse_many(list(said.values()))
+
+    def _look(self, ahead: Iterable[Sequence[Item]]) -> Sequence[Item]:
+        """List what is left, and settle what was tried; return what was not tried yet."""
+        while True:
+            page = self._list()
+            left = [item for item in page.items if item in self._tried]
+            for item in left:
+                self._stuck.add(self._tried.pop(item) or _still_listed(self._source.key(item)))
+            if left:
+                self._after = self._source.cursor(left[-1])
+            stuck = set(left)
+            fresh = [item for item in page.items if item not in stuck]
+            if fresh or page.next is None:
+                self._confirm(sum(map(len, ahead)) or len(fresh))
+                return fresh
+
+    def _list(self) -> Listed[Item, Cursor]:
+        began = self._clock()
+        page = self._source.page(self._after)
+        self._listed_at = self._clock()
+        self._listing_seconds = self._listed_at - began
+        return page
+
+    def _confirm(self, found: int) -> None:
+        """Count what was tried and is not listed: lists are in order, so it is gone."""
+        gone = sum(failed is None for failed in self._tried.values())
+        self._tried.clear()
+        self._watcher.confirm(gone, found)
+
+    def _may_look(self) -> bool:
+        since = self._clock() - self._listed_at
+        return since >= self._listing_seconds * LISTING_SHARE
+
+    def _refuse_many(self, said: list[FailedKey | None]) -> None:
+        """Raise when batch after batch is refused for a reason that may pass."""
+        transient = [failed for failed in said if failed and failed.kind is ErrorKind.TRANSIENT]
+        self._refused = self._refused + 1 if len(transient) == len(said) else 0
+        if self._refused >= MOST_REFUSED:
+            for failed in transient:
+                self._stuck.add(failed)
+            raise self._stuck.error(RefusedBatchesError)
 
 
 def _still_listed(key: str) -> FailedKey:

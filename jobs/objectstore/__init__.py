@@ -27,6 +27,7 @@ from jobs.objectstore.errors import (
     ObjectTooBigError,
     StoreError,
 )
+from jobs.objectstore.guard import guarded
 from jobs.objectstore.kinds import ErrorKind
 from jobs.objectstore.opening import open_store, stored_endpoint
 from jobs.objectstore.port import ObjectStore
@@ -59,6 +60,7 @@ __all__ = [
     "StoreError",
     "VersionCursor",
     "VersionPage",
+    "guarded",
     "open_store",
     "public_endpoint",
     "stored_endpoint",

@@ -11,6 +11,7 @@ from jobs.objectstore.errors import InvalidKeyError
 from jobs.objectstore.files.faults import failed
 from jobs.objectstore.files.keys import split_key
 from jobs.objectstore.files.tree import NOT_THERE, opened, remove_empty
+from jobs.objectstore.guard import check_request
 from jobs.objectstore.values import BatchResult, FailedKey
 
 # A directory has the name: there is no file, so it is gone.
@@ -60,6 +61,7 @@ def _unlink_in(
     try:
         with opened(root, folder) as directory:
             for name in names:
+                check_request()
                 try:
                     os.unlink(name, dir_fd=directory)
                 except OSError as error:

@@ -23,6 +23,7 @@ from jobs.objectstore.files.keys import split_key
 from jobs.objectstore.files.listing import walk
 from jobs.objectstore.files.tree import NOT_THERE, opened, remove_empty, remove_empty_below
 from jobs.objectstore.files.writing import UPLOADS, Upload, rename
+from jobs.objectstore.guard import check_request
 from jobs.objectstore.port import ObjectStore, Source, check_bucket
 from jobs.objectstore.values import (
     PAGE_LIMIT,
@@ -50,6 +51,7 @@ class FileStore(ObjectStore):
         self, bucket: str, *, prefix: str = "", after: str = "", limit: int = PAGE_LIMIT
     ) -> Page:
         check_bucket(bucket)
+        check_request()
         with told_of_bucket(f"listing {bucket!r}", bucket):
             found = walk(self.root, [bucket], prefix=prefix, after=after)
             keys = tuple(itertools.islice(found, limit + 1))
@@ -99,6 +101,7 @@ class FileStore(ObjectStore):
 
     def drop_bucket(self, bucket: str) -> None:
         check_bucket(bucket)
+        check_request()
         doing = f"removing {bucket!r}"
         with told_of_bucket(doing, bucket):
             try:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobs.errors import MissingPackageError
 from jobs.objectstore.endpoints import S3Endpoint
+from jobs.objectstore.guard import check_request
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -34,13 +35,16 @@ def make_client(endpoint: S3Endpoint) -> S3Client:
         s3={"addressing_style": "auto" if endpoint.is_aws else "path"},
     )
     region = endpoint.region or (None if endpoint.is_aws else ANY_REGION)
-    return boto3.session.Session().client(
+    client: S3Client = boto3.session.Session().client(
         "s3",
         endpoint_url=endpoint.url,
         region_name=region,
         config=config,
         **_credentials(endpoint),
     )
+    # After a request is written and signed, which of a thousand keys takes its time.
+    client.meta.events.register("before-send.s3", check_request)
+    return client
 
 
 def _credentials(endpoint: S3Endpoint) -> dict[str, Any]:

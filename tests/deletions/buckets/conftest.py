@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from deletions.models import BucketDeletionJob
 from jobs.context import RunContext
 from jobs.declarations import registry
 from jobs.models.run import Trigger
@@ -34,7 +35,34 @@ def empty(transactional_db) -> Empty:
 
 
 @pytest.fixture
+def retry(empty) -> Empty:
+    """Let what has failed be due, and run one pass."""
+
+    def run() -> Counter[str]:
+        BucketDeletionJob.objects.filter(status="failed").update(
+            next_retry_at="2020-01-01T00:00:00Z"
+        )
+        return empty()
+
+    return run
+
+
+@pytest.fixture
 def files(settings, tmp_path) -> ObjectStore:
     """The file system as the site's object store."""
     settings.OBJECT_STORE_URL = (tmp_path / "objects").as_uri()
+    return open_store()
+
+
+@pytest.fixture
+def on_rclone(settings, rclone) -> ObjectStore:
+    """An ``rclone serve s3`` as the site's object store."""
+    settings.OBJECT_STORE_URL = rclone.endpoint
+    return open_store()
+
+
+@pytest.fixture
+def on_swift(settings, swift) -> ObjectStore:
+    """An OpenStack Swift as the site's object store."""
+    settings.OBJECT_STORE_URL = swift.endpoint
     return open_store()
