@@ -8,7 +8,7 @@ import random
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 from django.contrib.sessions.backends.file import SessionStore
@@ -238,12 +238,13 @@ def test_both_engines_of_the_database_are_swept_by_batches(settings, engine):
 
 
 @pytest.fixture
-def in_files(settings, tmp_path, monkeypatch) -> None:
-    """Keep sessions in files; the engine remembers where for the rest of its process."""
+def in_files(settings, tmp_path) -> Iterator[None]:
+    """Keep sessions in files. The engine remembers where, for the rest of its process."""
     settings.SESSION_ENGINE = "django.contrib.sessions.backends.file"
     settings.SESSION_FILE_PATH = str(tmp_path)
-    monkeypatch.setattr(SessionStore, "_storage_path", None, raising=False)
-    del SessionStore._storage_path
+    yield
+    with suppress(AttributeError):
+        del SessionStore._storage_path
 
 
 def test_sessions_in_files_are_cleared_by_their_own_engine(in_files, tmp_path):
