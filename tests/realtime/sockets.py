@@ -8,6 +8,7 @@ from collections.abc import Coroutine
 from typing import Any, Self, TypeVar
 
 import socketio
+from socketio.exceptions import ConnectionError as SocketConnectionError
 
 from tests.conftest import wait_until
 

@@ -7,7 +7,7 @@ import pytest
 from django.contrib.sessions.models import Session
 from django.core import signing
 from django.test import Client
-from socketio.exceptions import ConnectionError as SocketConnectionError
+from tests.realtime.sockets import SocketConnectionError
 
 from realtime import tokens
 from realtime.models import RealtimeSession
