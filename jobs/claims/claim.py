@@ -12,7 +12,7 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,7 @@ from jobs import backoff
 from jobs.claims.holdings import holdings, suspect_gate
 from jobs.claims.limit import heartbeat_guard
 from jobs.claims.policy import ClaimPolicy, Counts, Lease
-from jobs.claims.writes import fenced_update
+from jobs.claims.writes import both, fenced_update
 from jobs.clock import ClockTime, from_now
 from jobs.errors import LostClaimError
 from jobs.failure import describe, storable
@@ -50,6 +50,27 @@ class Completion(Settlement):
     statement: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class Following:
+    """A claimed row that is begun in the statement that settles another of its queue."""
+
+    claim: Claim
+    row: QueueRow
+
+    def statement(self) -> str:
+        """Return the statement that begins it."""
+        values = {"begun_at": ClockTime()}
+        return fenced_update(self.claim.policy, [self.row.pk], self.claim.token, values)
+
+    def take_answer(self, changed: Collection[int]) -> set[int]:
+        """Note whether it was begun, by the ids that were written; return its own of them."""
+        if self.row.pk in changed:
+            self.claim.accept_begun(self.row)
+            return {self.row.pk}
+        self.claim.report_lost_among([self.row.pk], changed)
+        return set()
+
+
 class Claim:
     """The rows of one claim statement, which share a token."""
 
@@ -73,6 +94,10 @@ class Claim:
         # Rows whose last write is under way: nobody else ends or refreshes them meanwhile.
         self._settling: set[int] = set()
         self.begun: set[int] = set(self.held) if policy.whole_claims else set()
+        self._begun_ahead: set[int] = set()
+        # Gives the row that the calling thread works on next, to begin it in the statement
+        # that settles the one before.
+        self.follow: Callable[[Claim, int], Following | None] | None = None
         holdings.add(self)
 
     def begin(self, row: QueueRow, *, is_durable: bool = True, **fields: Any) -> None:
@@ -81,9 +106,18 @@ class Claim:
 
         Not durable, a crash of the database itself may forget it: the row is then claimed
         again as one that nothing is known against. A crash of this process forgets nothing.
+        A row that was begun in the statement that settled the one before is not written again.
         """
+        if row.pk in self._begun_ahead:
+            self._begun_ahead.discard(row.pk)
+            return
         self.note(row, is_durable=is_durable, begun_at=ClockTime(), **fields)
         self.begun.add(row.pk)
+
+    def accept_begun(self, row: QueueRow) -> None:
+        """Note that another row's statement has begun this one."""
+        self.begun.add(row.pk)
+        self._begun_ahead.add(row.pk)
 
     def note(self, row: QueueRow, *, is_durable: bool = True, **fields: Any) -> None:
         """Write columns of a row in work. Raises ``LostClaimError`` when it is lost."""
@@ -233,13 +267,21 @@ class Claim:
     def _settle(self, rows: Iterable[QueueRow], values: dict[str, Any]) -> int:
         ended = self._ended(values)
         with self._settled_alone([row.pk for row in rows]) as mine:
+            following = self._following(mine)
             changed = persist(
-                lambda: self._update(mine, ended),
+                lambda: self._update(mine, ended, following=following),
                 using=self.policy.using,
                 seconds=self.policy.expiry.ms / 1000,
             )
+            if following is not None:
+                changed -= following.take_answer(changed)
             self._end(mine, changed)
         return len(changed)
+
+    def _following(self, ids: Collection[int]) -> Following | None:
+        if self.follow is None or len(ids) != 1:
+            return None
+        return self.follow(self, *ids)
 
     @contextlib.contextmanager
     def _settled_alone(self, ids: Iterable[int]) -> Iterator[Collection[int]]:
@@ -273,14 +315,7 @@ class Claim:
         """Write columns of rows that stay in work."""
         ids = [row.pk for row in rows if self.holds(row)]
         changed = self._update(ids, values, is_durable=is_durable, guard=guard)
-        with self._lock:
-            # What another thread has settled in this moment is not lost.
-            lost = [
-                row_id
-                for row_id in ids
-                if row_id not in changed and row_id in self.held and row_id not in self._settling
-            ]
-        self._report_lost(lost)
+        self.report_lost_among(ids, changed)
         return len(changed)
 
     def _update(
@@ -290,11 +325,25 @@ class Claim:
         *,
         is_durable: bool = True,
         guard: Sequence[str] = (),
+        following: Following | None = None,
     ) -> set[int]:
         if not ids:
             return set()
         statement = fenced_update(self.policy, ids, self.token, values)
+        if following is not None:
+            statement = both(statement, following.statement())
         return write_shortly(self.policy.using, *guard, statement, is_durable=is_durable)
+
+    def report_lost_among(self, ids: Iterable[int], changed: Collection[int]) -> None:
+        """Warn of rows that a write should have changed and did not; forget them."""
+        with self._lock:
+            # What another thread has settled in this moment is not lost.
+            lost = [
+                row_id
+                for row_id in ids
+                if row_id not in changed and row_id in self.held and row_id not in self._settling
+            ]
+        self._report_lost(lost)
 
     def _report_lost(self, ids: Iterable[int]) -> None:
         for row_id in ids:

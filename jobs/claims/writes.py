@@ -30,6 +30,8 @@ _UPDATE = sql.SQL(
     " WHERE {pk} = ANY(%s::bigint[]) AND claim_token = %s{fence} RETURNING {pk}"
 )
 
+_BOTH = sql.SQL("WITH one AS ({}), other AS ({}) TABLE one UNION ALL TABLE other")
+
 
 @dataclass(frozen=True, kw_only=True)
 class WriteForm:
@@ -57,6 +59,11 @@ def fenced_update(
         field: Any = policy.model._meta.get_field(name)
         given[variable] = field.get_db_prep_save(values[name], connection=connection)
     return form.template.fill(given, connection)
+
+
+def both(first: str, second: str) -> str:
+    """Return one statement of two fenced updates of a queue, which write different rows."""
+    return _BOTH.format(sql.SQL(first), sql.SQL(second)).as_string(None)
 
 
 def compile_assignments(

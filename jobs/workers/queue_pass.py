@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 from jobs import notifier
 from jobs.claims import Claim, ClaimPolicy, claim_rows
-from jobs.claims.claim import bury_exhausted
+from jobs.claims.claim import Following, bury_exhausted
 from jobs.claims.policy import Counts
 from jobs.claims.taking import complete_and_claim
 from jobs.context import RunContext
@@ -73,6 +73,9 @@ class QueuePass:
         self._threads = threads
         self._unstarted: deque[tuple[Claim, QueueRow]] = deque()
         self._in_flight: dict[tuple[object, int], tuple[Claim, QueueRow]] = {}
+        # What each thread works on, and what it has taken to follow that.
+        self._works_on: dict[int, tuple[Claim, int]] = {}
+        self._follows: dict[int, tuple[Claim, QueueRow]] = {}
         self._changed = threading.Condition()
         self._may_have_more = True
         self._moved_at = time.monotonic()  # when a row was last begun
@@ -124,6 +127,7 @@ class QueuePass:
                 return
             self.context.tally(claimed=len(claim.rows))
             with self._changed:
+                claim.follow = self._follow
                 self._unstarted.extend((claim, row) for row in claim.rows)
             room = self._room()
 
@@ -150,10 +154,10 @@ class QueuePass:
         while begun := self._begin_next():
             self._threads.submit(lambda begun=begun: self._run_rows(*begun))  # type: ignore[misc]
 
-    def _begin_next(self) -> tuple[Claim, QueueRow] | None:
+    def _begin_next(self, *, ending: int = 0) -> tuple[Claim, QueueRow] | None:
         """Take the next row out of the queue's hands into a handler's, if one is free."""
         with self._changed:
-            while self._unstarted and len(self._in_flight) < self._threads.size:
+            while self._unstarted and len(self._in_flight) - ending < self._threads.size:
                 claim, row = self._unstarted.popleft()
                 if claim.holds(row):
                     self._in_flight[claim.token, row.pk] = (claim, row)
@@ -170,17 +174,20 @@ class QueuePass:
 
     def _run_row(self, claim: Claim, row: QueueRow) -> tuple[Claim, QueueRow] | None:
         """Work on one row; return the next one, which is then in flight."""
-        following = None
         has_ended = False
+        thread = threading.get_ident()
+        self._works_on[thread] = (claim, row.pk)
         try:
             self._work.work(claim, row)
             has_ended = True
         finally:
             with self._changed:
                 self._in_flight.pop((claim.token, row.pk), None)
+                del self._works_on[thread]
+                following = self._taken_to_follow(thread, has_ended=has_ended)
                 if self.policy.most_in_work is not None:
                     self._may_have_more = True  # there is room for one, here or elsewhere
-                if has_ended:
+                if has_ended and following is None:
                     following = self._begin_following()
                 if following is None or len(self._unstarted) < self._threads.size:
                     self._changed.notify_all()
@@ -188,10 +195,33 @@ class QueuePass:
             notifier.poke(self.policy.queue, using=self.policy.using)
         return following
 
-    def _begin_following(self) -> tuple[Claim, QueueRow] | None:
+    def _begin_following(self, *, ending: int = 0) -> tuple[Claim, QueueRow] | None:
         if self.context.should_stop() or self.is_held:
             return None
-        return self._begin_next()
+        return self._begin_next(ending=ending)
+
+    def _follow(self, claim: Claim, row_id: int) -> Following | None:
+        """Take the row that this thread works on next, when it settles its own."""
+        thread = threading.get_ident()
+        with self._changed:
+            if self._works_on.get(thread) != (claim, row_id) or thread in self._follows:
+                return None
+            following = self._begin_following(ending=1)
+            if following is None:
+                return None
+            self._follows[thread] = following
+        return Following(claim=following[0], row=following[1])
+
+    def _taken_to_follow(self, thread: int, *, has_ended: bool) -> tuple[Claim, QueueRow] | None:
+        """Return the row that was taken to be next; put it back if this thread cannot go on."""
+        taken = self._follows.pop(thread, None)
+        if taken is None or (has_ended and taken[0].holds(taken[1])):
+            return taken
+        claim, row = taken
+        self._in_flight.pop((claim.token, row.pk), None)
+        if claim.holds(row):
+            self._unstarted.appendleft((claim, row))
+        return None
 
     def _wait(self) -> None:
         """Wait until a row has ended, or a while, in which a wake-up may have come."""

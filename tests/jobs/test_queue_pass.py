@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import uuid
+from dataclasses import replace
 
 import pytest
 from django.db import OperationalError, connections
@@ -142,6 +144,56 @@ def test_a_claim_that_is_an_attempt_takes_no_more_rows_than_there_are_free_handl
     work_queue(new_context(), parcel_policy(), handle)
 
     assert max(most) <= parcel_policy().handlers
+
+
+def one_thread():
+    return replace(letter_policy(), handlers=1)
+
+
+def test_the_next_row_is_begun_in_the_statement_that_settles_the_one_before(monkeypatch):
+    Letter.objects.bulk_create([Letter() for _ in range(3)])
+    written, write = [], claim.write_shortly
+    monkeypatch.setattr(
+        claim, "write_shortly", lambda *given, **how: written.append(given) or write(*given, **how)
+    )
+
+    work_queue(new_context(), one_thread(), lambda row: None)
+
+    assert status_counts(Letter) == {"done": 3}
+    assert len(written) == 4  # the first begins, two end with the next one's beginning, one ends
+
+
+def test_a_row_is_begun_before_it_is_worked_on_and_one_at_a_time_in_a_thread():
+    Letter.objects.bulk_create([Letter() for _ in range(4)])
+    begun = []
+
+    def handle(row):
+        begun.append(list(Letter.objects.exclude(begun_at=None).values_list("pk", flat=True)))
+        if len(begun) == 2:
+            raise ValueError("no such street")
+
+    work_queue(new_context(), one_thread(), handle)
+
+    assert begun == [[row.pk] for row in Letter.objects.order_by("pk")]
+    assert status_counts(Letter) == {"done": 3, "failed": 1}
+
+
+def test_a_row_that_was_lost_while_it_waited_its_turn_is_not_worked_on(caplog):
+    first, lost, last = Letter.objects.bulk_create([Letter() for _ in range(3)])
+    handled = []
+
+    def handle(row):
+        handled.append(row.pk)
+        if row.pk == first.pk:
+            Letter.objects.filter(pk=lost.pk).update(claim_token=uuid.uuid4())
+
+    context = new_context()
+    work_queue(context, one_thread(), handle)
+
+    assert handled == [first.pk, last.pk]
+    assert caplog.text.count(f"stale_completion_rejected queue=testapp_letters id={lost.pk}") == 1
+    assert Letter.objects.get(pk=lost.pk).status == "processing"
+    assert context.counts["done"] == 2
 
 
 def test_a_stop_gives_back_what_is_not_begun_and_waits_for_what_is():
