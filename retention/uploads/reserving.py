@@ -63,8 +63,8 @@ def reserve(
 
     ``owner`` is a saved object or a key. The object will be kept at ``prefix``, a random part and
     the file's name in ``bucket`` (``UPLOAD_BUCKET``), if it is finalised within ``seconds``
-    (``UPLOAD_SECONDS``). The store is asked nothing. Call it in a transaction of READ COMMITTED,
-    the default, or in none. Raises ``QuotaExceededError``,
+    (``UPLOAD_SECONDS``). S3 is asked nothing; in a directory the bucket is made. Call it in a
+    transaction of READ COMMITTED, the default, or in none. Raises ``QuotaExceededError``,
     ``UploadError`` for what cannot be reserved, and ``StoreError`` for a name that the store
     cannot hold.
     """
@@ -86,7 +86,10 @@ def reserve(
         size=announced.size,
         content_type=announced.content_type,
     )
-    signed = signed or local_upload(row)
+    if signed is None:
+        # Now, since a directory that is not there is not known to hold no object.
+        store.create_bucket(place)
+        signed = local_upload(row)
     return _insert(row, signed, seconds=announced.seconds, quota=quota or default_quota())
 
 

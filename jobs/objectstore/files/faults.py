@@ -13,6 +13,7 @@ _CODES = {
     errno.EACCES: "AccessDenied",
     errno.EPERM: "AccessDenied",
     errno.EROFS: "AccessDenied",
+    errno.ENODEV: "ServiceUnavailable",
     errno.ENOSPC: "ServiceUnavailable",
     errno.EDQUOT: "ServiceUnavailable",
     errno.EIO: "InternalError",

@@ -26,8 +26,7 @@ def opened(root: str, names: Sequence[str], *, make_from: int | None = None) -> 
     """
     if make_from == 0:
         os.makedirs(root, exist_ok=True)  # noqa: PTH103 (a text that may hold any bytes)
-    start = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    with _descended(start, names, make_from=make_from) as descriptor:
+    with _descended(_open_root(root), names, make_from=make_from) as descriptor:
         yield descriptor
 
 
@@ -67,6 +66,14 @@ def _folders(parent: int, path: Sequence[str]) -> list[str]:
         if all(entry.is_dir(follow_symlinks=False) for entry in entries):
             return [entry.name for entry in entries]
     raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY))
+
+
+def _open_root(root: str) -> int:
+    try:
+        return os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        # No store is there: that says nothing of its buckets. A disk may not be mounted.
+        raise OSError(errno.ENODEV, f"the directory {root} is not there") from None
 
 
 @contextlib.contextmanager

@@ -31,7 +31,7 @@ from jobs.objectstore import (
 )
 def store(request, tmp_path):
     if request.param == "file":
-        return open_store((tmp_path / "objects").as_uri())
+        return open_store(tmp_path.as_uri())
     return request.getfixturevalue(f"{request.param}_store")
 
 

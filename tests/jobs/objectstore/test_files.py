@@ -60,6 +60,22 @@ def write(store: ObjectStore, key: str, content: bytes = b"content") -> None:
     store.write("b", key, io.BytesIO(content))
 
 
+def test_a_directory_that_is_not_there_says_nothing_of_its_buckets(tmp_path):
+    store = open_store((tmp_path / "unmounted").as_uri())
+
+    for ask in (
+        lambda: store.list_page("b"),
+        lambda: store.head("b", "a"),
+        lambda: store.open("b", "a"),
+        lambda: store.delete("b", "a"),
+        lambda: store.delete_batch("b", ["a"]),
+        lambda: store.drop_bucket("b"),
+    ):
+        with pytest.raises(StoreError, match="unmounted is not there") as refused:
+            ask()
+        assert refused.value.kind is ErrorKind.TRANSIENT
+
+
 def names_in(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.iterdir())
 

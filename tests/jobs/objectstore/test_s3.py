@@ -6,10 +6,7 @@ import contextlib
 import io
 import signal
 import subprocess
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
-from urllib.parse import unquote, urlsplit
 
 import pytest
 
@@ -25,6 +22,7 @@ from jobs.objectstore import (
 from tests.conftest import wait_until
 from tests.forms import FULL
 from tests.stores.keys import ODD_KEYS
+from tests.stores.putting import put
 from tests.stores.scripted import Answer, Asked, ScriptedStore, error
 
 DELETED = "<DeleteResult>{}</DeleteResult>"
@@ -224,8 +222,9 @@ def test_a_signed_upload_takes_these_bytes_for_this_key_only(request, server, bu
     key = "staged/日本 +%41.txt"
     signed = store.sign_upload(bucket, key, seconds=60, size=5, content_type="text/plain")
 
+    elsewhere = signed.url.replace("/staged/", "/other/")
     put(signed, b"hello")
-    refused = [put(signed, b"longer than agreed"), put(signed, b"hello", path_from="staged")]
+    refused = [put(signed, b"longer than agreed"), put(signed, b"hello", url=elsewhere)]
 
     with store.open(bucket, key) as file:
         assert file.read() == b"hello"
@@ -373,21 +372,3 @@ def immutable(path: str) -> Iterator[None]:
         yield
     finally:
         subprocess.run(["chattr", "-i", path], check=True)
-
-
-def put(signed, content, *, path_from=None):
-    """Use a signed upload; return the status."""
-    url = signed.url
-    if path_from is not None:
-        path = urlsplit(url).path
-        url = url.replace(path, path.replace(path_from, "other"))
-        assert "other" in unquote(url)
-    request = urllib.request.Request(
-        url, data=content, method=signed.method, headers=dict(signed.headers)
-    )
-    try:
-        with urllib.request.urlopen(request, timeout=20) as answer:
-            return answer.status
-    except urllib.error.HTTPError as refused:
-        with refused:
-            return refused.code
