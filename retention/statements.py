@@ -16,7 +16,7 @@ from typing import Any
 from django.core.exceptions import EmptyResultSet
 from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import F, Func, QuerySet, TextField
+from django.db.models import BooleanField, F, Func, QuerySet, TextField
 from django.db.models.expressions import RawSQL
 from psycopg import sql
 
@@ -34,6 +34,13 @@ class Place(Func):
 
     template = "%(table)s.ctid"
     output_field = TextField()
+
+
+class IsOnPage(Func):
+    """Whether a key is on the page. As an array, so that the rows are looked up one by one."""
+
+    template = "%(expressions)s = ANY (ARRAY (SELECT swept_key FROM page))"
+    output_field = BooleanField()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,8 +114,7 @@ class DueRows:
     def _compose_page(self, last: RawSQL | None) -> Composed:
         keys = self._all() if last is None else self._all().filter(pk__gt=last)
         page = keys.annotate(**{KEY: F("pk")}).order_by("pk").values_list(KEY)
-        on_page = RawSQL("SELECT swept_key FROM page", [])
-        due = self._marked(self.rows().filter(pk__in=on_page), age="pk")
+        due = self._marked(self.rows().filter(IsOnPage(F("pk"))), age="pk")
         page_text, page_parameters = self._compiled(page)
         due_text, due_parameters = self._compiled(due)
         text = self._fill("sweep_page", page=page_text, due=due_text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import random
 import threading
 import time
@@ -23,12 +22,12 @@ from jobs.models import ActivityLog
 from jobs.pruning import declare_expired, expired
 from jobs.signin.models import SigninAttempt, SigninLink
 from tests.factories import UserFactory
+from tests.forms import FULL, form
 from tests.retention.conftest import context_of, days_ago, summary_of
 
 pytestmark = pytest.mark.django_db
 JOB = "retention.sessions"
-FULL = bool(os.environ.get("ENGINEROOM_FULL"))
-EXPIRED, LIVE = (600_000, 50_000) if FULL else (30_000, 2_500)
+EXPIRED, LIVE = form(short=(15_000, 1_250), full=(600_000, 50_000))
 BATCH = EXPIRED // 300  # 2,000 in the long form
 CAP = 50
 RENEWED = 100
