@@ -21,7 +21,7 @@ from jobs.declarations import JobDeclaration
 from jobs.failure import describe
 from jobs.models.run import RunStatus, Trigger
 from jobs.outage import is_outage
-from jobs.signals import run_failed, run_finished
+from jobs.signals import run_failed, run_finished, run_started
 
 logger = logging.getLogger(__name__)
 SHORT_SECONDS = 1.0
@@ -63,6 +63,7 @@ class PassRunner:
             by_hand.cancel = context.cancelled.set
             context.run_id = by_hand.id
             self._open = by_hand
+            self._start(by_hand.id)
         context.on_report = lambda: self._report(context)
         with running(context):
             try:
@@ -105,6 +106,7 @@ class PassRunner:
                 self.declaration.id, context.trigger, age_seconds=context.age_seconds
             )
             context.run_id = self._open.id
+            self._start(self._open.id)
         elif time.monotonic() - self._reported_at < PROGRESS_SECONDS:
             return
         self._reported_at = time.monotonic()
@@ -172,6 +174,9 @@ class PassRunner:
             exception=error,
         )
         self._finish(context, run_id, RunStatus.FAILED, fields["output"])
+
+    def _start(self, run_id: int) -> None:
+        run_started.send_robust(sender=JobDeclaration, job_id=self.declaration.id, run_id=run_id)
 
     def _finish(self, context: RunContext, run_id: int, status: RunStatus, output: object) -> None:
         write_lines(context.take_lines(), job_id=self.declaration.id, run_id=run_id)

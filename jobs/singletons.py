@@ -20,7 +20,7 @@ from jobs.models.run import RunStatus
 from jobs.outage import persist
 from jobs.plain import plain_text
 from jobs.redaction import mask_secrets
-from jobs.signals import run_failed, run_finished
+from jobs.signals import run_failed, run_finished, run_started
 
 logger = logging.getLogger(__name__)
 OUTPUT_LIMIT = 256 * 1024
@@ -49,6 +49,7 @@ class SingletonRun:
     def execute(self) -> None:
         """Run the job and write what became of it."""
         close_old_connections()
+        run_started.send_robust(sender=JobDeclaration, job_id=self.run.job_id, run_id=self.run.id)
         with running(self.context):
             try:
                 output = self.declaration.run_once(self.context)

@@ -18,6 +18,7 @@ urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index"), name="home"),
     path("favicon.ico", RedirectView.as_view(url=favicon)),
     path("admin/jobs/", include("jobs.admin.urls")),
+    path("admin/realtime/", include("realtime.live.urls")),
     path("admin/", admin.site.urls),
     path("signin/", include("jobs.signin.urls")),
     path("mail/", include("emails.urls")),

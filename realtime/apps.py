@@ -16,5 +16,7 @@ class RealtimeConfig(AppConfig):
         # Every app declares the models that publish their changes in a module of this name.
         autodiscover_modules("realtime")
         from realtime import checks  # reads settings that need not be there at import
+        from realtime.live import runs
 
         checks.register()
+        runs.connect()

@@ -107,11 +107,9 @@ def assert_whole(events, count):
 @pytest.mark.timeout(240)
 @pytest.mark.browser
 def test_every_client_gets_every_event_once_while_listeners_are_ended_all_the_time(
-    make_webs,
-    sockets,
-    browser,
-    figures,  # noqa: F811
+    make_webs, sockets, request, figures
 ):
+    browser = request.getfixturevalue("browser")
     fleet, webs = make_webs(2)
     fleet.start("--only", "realtime.outbox").await_start()
     token = tokens.token(user())
@@ -145,7 +143,7 @@ def test_every_client_gets_every_event_once_while_listeners_are_ended_all_the_ti
         assert "Traceback" not in web.output()
 
 
-def browser_client(browser, url, token):  # noqa: F811
+def browser_client(browser, url, token):
     """Open a page with JavaScript's own client; what it is told is in `window.told`."""
     page = browser.new_context().new_page()
     page.goto(f"{url}/admin/login/")
@@ -165,12 +163,8 @@ def browser_client(browser, url, token):  # noqa: F811
 
 @pytest.mark.timeout(150)
 @pytest.mark.skipif(not PGBOUNCER, reason="needs Debian's package pgbouncer")
-def test_behind_a_transaction_pooler_the_bus_is_polled(
-    pooled_url,
-    make_webs,
-    sockets,
-    figures,  # noqa: F811
-):
+def test_behind_a_transaction_pooler_the_bus_is_polled(make_webs, sockets, request, figures):
+    pooled_url = request.getfixturevalue("pooled_url")
     fleet, (web,) = make_webs(1, DATABASE_URL=pooled_url)
     fleet.start("--only", "realtime.outbox").await_start()
     token = tokens.token(user())
