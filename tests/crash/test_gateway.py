@@ -109,7 +109,7 @@ def assert_whole(events, count):
 def test_every_client_gets_every_event_once_while_listeners_are_ended_all_the_time(
     make_webs, sockets, request, figures
 ):
-    browser = request.getfixturevalue("browser")
+    chromium = request.getfixturevalue("browser")
     fleet, webs = make_webs(2)
     fleet.start("--only", "realtime.outbox").await_start()
     token = tokens.token(user())
@@ -118,7 +118,7 @@ def test_every_client_gets_every_event_once_while_listeners_are_ended_all_the_ti
     clients = [sockets.connect(web.url, token=token) for web in webs for _ in range(2)]
     for client in clients:
         assert client.subscribe("news") == {"ok": True}
-    pages = [browser_client(browser, web.url, token) for web in webs]
+    pages = [browser_client(chromium, web.url, token) for web in webs]
 
     with listeners_ended(0.3) as ended:
         for number in range(EVENTS):
@@ -143,9 +143,9 @@ def test_every_client_gets_every_event_once_while_listeners_are_ended_all_the_ti
         assert "Traceback" not in web.output()
 
 
-def browser_client(browser, url, token):
+def browser_client(chromium, url, token):
     """Open a page with JavaScript's own client; what it is told is in `window.told`."""
-    page = browser.new_context().new_page()
+    page = chromium.new_context().new_page()
     page.goto(f"{url}/admin/login/")
     page.add_script_tag(url="/static/realtime/socket.io.min.js")
     page.evaluate(
@@ -164,8 +164,7 @@ def browser_client(browser, url, token):
 @pytest.mark.timeout(150)
 @pytest.mark.skipif(not PGBOUNCER, reason="needs Debian's package pgbouncer")
 def test_behind_a_transaction_pooler_the_bus_is_polled(make_webs, sockets, request, figures):
-    pooled_url = request.getfixturevalue("pooled_url")
-    fleet, (web,) = make_webs(1, DATABASE_URL=pooled_url)
+    fleet, (web,) = make_webs(1, DATABASE_URL=request.getfixturevalue("pooled_url"))
     fleet.start("--only", "realtime.outbox").await_start()
     token = tokens.token(user())
     web.await_listening("polling")
