@@ -23,10 +23,12 @@ def half_of(steps: Iterable[UserDeletionStep], half: Half) -> HalfItem:
     """Return how a half is. One without steps is skipped."""
     mine = [step for step in steps if step.half == half]
     states = {step.state for step in mine}
-    words = {step_words(step) for step in mine}
+    # Of the others nothing is to be said: there was nothing to do, such as no bucket.
+    told = [step for step in mine if step.state != StepState.SKIPPED]
+    words = {step_words(step) for step in told}
     return HalfItem(
         state=_whole(states),
-        words=", ".join(f"{step.name} {step_words(step)}" for step in mine)
+        words=", ".join(f"{step.name} {step_words(step)}" for step in told)
         if len(words) > 1 or words & {StepState.FAILED.value, WAITING}
         else next(iter(words), StepState.SKIPPED.value),
     )

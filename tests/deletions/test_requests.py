@@ -35,7 +35,7 @@ def test_a_request_copies_what_the_external_half_needs(user):
     assert len(deletion.snapshot["address_hash"]) == 64
     assert "ben" not in str(deletion.snapshot)
     assert steps_of(deletion) == dict.fromkeys(
-        ("account", "sessions", "billing", "mail", "rows"), "todo"
+        ("account", "sessions", "billing", "buckets", "mail", "rows"), "todo"
     )
     get_user_model().objects.get(pk=user.pk, is_active=True)
 
@@ -111,7 +111,7 @@ def test_requests_at_the_same_time_return_one_row(transactional_db, user):
 
     assert len(found) == 4
     assert len(set(found)) == UserDeletion.objects.count() == 1
-    assert UserDeletionStep.objects.count() == 5
+    assert UserDeletionStep.objects.count() == 6
 
 
 def test_the_database_refuses_a_second_live_row_and_allows_one_after_the_end(user):

@@ -21,6 +21,7 @@ def test_the_steps_that_ship_are_in_the_order_of_their_halves():
         ("access", "account"),
         ("access", "sessions"),
         ("external", "billing"),
+        ("external", "buckets"),
         ("local", "mail"),
         ("local", "rows"),
     ]
@@ -109,7 +110,13 @@ def test_the_defaults_pass_all_checks():
 
 
 def test_the_package_offers_its_names_and_no_others():
-    assert set(deletions.__all__) == {"Skipped", "StepCall", "cancel", "request"}
+    assert set(deletions.__all__) == {
+        "Skipped",
+        "StepCall",
+        "cancel",
+        "delete_bucket",
+        "request",
+    }
     assert all(callable(getattr(deletions, name)) for name in deletions.__all__)
     with pytest.raises(AttributeError):
         _ = deletions.nothing

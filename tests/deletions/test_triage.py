@@ -255,7 +255,7 @@ def test_reads_give_lists_by_state_and_one_with_its_steps_and_calls(abandoned, u
     detail = get_deletion(abandoned.pk)
     assert detail is not None
     assert [step.name for step in detail.steps] == [
-        "account", "sessions", "billing", "mail", "rows",
+        "account", "sessions", "billing", "buckets", "mail", "rows",
     ]  # fmt: skip
     assert [call.status_code for call in detail.billing_calls] == [503, 503]
     assert get_deletion(999_999) is None
