@@ -180,6 +180,7 @@ def missing_indexes(policy: ClaimPolicy) -> list[str]:
         order=policy.order,
         leased=isinstance(policy.expiry, Lease),
         dead_status=policy.dead_status,
+        order_key=policy.order_key,
     )
     declared = [_shape(index) for index in policy.model._meta.indexes]
     return [

@@ -148,9 +148,12 @@ def _dead_index(prefix: str, dead_status: str | None) -> list[models.Index]:
 def _order_indexes(prefix: str, order_key: str | None) -> list[models.Index]:
     if order_key is None:
         return []
+    # Conditions that are always true, and said by the one look that each index is for: with
+    # unlucky statistics the planner would read pending rows by them and sort all it finds.
+    order, lowest = UNFINISHED & Q(id__gt=0), UNFINISHED & Q(attempts__gte=0)
     return [
-        models.Index(fields=[order_key, "id"], name=f"{prefix}_order", condition=UNFINISHED),
-        models.Index(fields=["id"], name=f"{prefix}_unfinished", condition=UNFINISHED),
+        models.Index(fields=[order_key, "id"], name=f"{prefix}_order", condition=order),
+        models.Index(fields=["id"], name=f"{prefix}_unfinished", condition=lowest),
     ]
 
 

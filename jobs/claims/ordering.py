@@ -21,17 +21,22 @@ from psycopg import sql
 from jobs.claims.policy import Arm, ClaimPolicy
 from jobs.claims.template import Variable
 
-# Every unfinished row of the queue has a greater id, as the claim before has seen it. Without
-# it each look at a key would step over the dead entries of all rows that were done since an
-# old snapshot was taken.
+# Every unfinished row of the queue had a greater id at the last claim; 0 where nothing is
+# known. Looks at keys begin at the smallest one: else each of them would step over the dead
+# entries of all rows that were done since an old snapshot was taken.
 FLOOR = Variable("floor")
 _UNFINISHED = sql.SQL(
-    "({row}.status IN ('pending', 'processing') OR {row}.next_retry_at IS NOT NULL)"
+    "(earlier.status IN ('pending', 'processing') OR earlier.next_retry_at IS NOT NULL)"
 )
+# Equality of the key would let the planner walk along the primary key, over all rows of
+# others: it cannot know that the rows of one key lie far apart. Bounds of pairs leave it only
+# the index of pairs.
 _FIRST_OF_KEY = sql.SQL(
     "(SELECT {what} FROM {queue} AS earlier"
-    " WHERE earlier.{key} = {queue}.{key} AND {unfinished}{above_floor}"
-    " ORDER BY earlier.{pk} LIMIT 1)"
+    " WHERE (earlier.{key}, earlier.{pk}) > ({queue}.{key}, (SELECT id - 1 FROM lowest))"
+    " AND (earlier.{key}, earlier.{pk}) <= ({queue}.{key}, {queue}.{pk})"
+    " AND {unfinished} AND earlier.{pk} > 0"
+    " ORDER BY earlier.{key}, earlier.{pk} LIMIT 1) IS NOT FALSE"
 )
 _LEADER_IS_FREE = sql.SQL(
     "earlier.status = 'pending' AND earlier.next_retry_at IS NULL AND {leader} <= {row}"
@@ -40,18 +45,24 @@ _BLOCKED = sql.SQL(
     "blocked (key, id) AS MATERIALIZED (\n"
     "  SELECT keys.key, (\n"
     "    SELECT earlier.{pk} FROM {queue} AS earlier\n"
-    "    WHERE earlier.{key} = keys.key AND {unfinished}{above_floor}\n"
+    "    WHERE (earlier.{key}, earlier.{pk}) > (keys.key, (SELECT id - 1 FROM lowest))\n"
+    "      AND (earlier.{key}, earlier.{pk}) < (keys.key, keys.last)\n"
+    "      AND {unfinished} AND earlier.{pk} > 0\n"
     "      AND earlier.{pk} NOT IN (SELECT id FROM pending)\n"
-    "    ORDER BY earlier.{pk} LIMIT 1\n"
-    "  ) FROM (SELECT DISTINCT key FROM pending) AS keys\n)"
+    "    ORDER BY earlier.{key}, earlier.{pk} LIMIT 1\n"
+    "  ) FROM (SELECT key, max(id) AS last FROM pending GROUP BY key) AS keys\n)"
 )
 _UNBLOCKED = sql.SQL(
     " WHERE NOT EXISTS (SELECT 1 FROM blocked"
     " WHERE blocked.key = pending.key AND blocked.id < pending.id)"
 )
 _LOWEST = sql.SQL(
-    "(SELECT earlier.{pk} FROM {queue} AS earlier WHERE {unfinished}{above_floor}"
-    " ORDER BY earlier.{pk} LIMIT 1)"
+    "lowest (id) AS MATERIALIZED (\n"
+    "  SELECT coalesce((\n"
+    "    SELECT earlier.{pk} FROM {queue} AS earlier\n"
+    "    WHERE {unfinished} AND earlier.attempts >= 0 AND earlier.{pk} > %s\n"
+    "    ORDER BY earlier.{pk} LIMIT 1\n"
+    "  ), 0)\n)"
 )
 
 
@@ -60,19 +71,23 @@ class MayGoNow(Func):
 
     output_field = BooleanField()
 
-    def __init__(self, policy: ClaimPolicy, arm: Arm, *, onward: bool) -> None:
+    def __init__(self, policy: ClaimPolicy, arm: Arm) -> None:
         super().__init__()
-        self._policy, self._arm, self._onward = policy, arm, onward
+        self._policy, self._arm = policy, arm
 
     def as_sql(self, *_args: Any, **_options: Any) -> tuple[str, Any]:
         condition = _of_pending if self._arm.name == "pending" else _of_others
-        text = condition(self._policy, onward=self._onward).as_string(None)
-        return text, floor_parameters(onward=self._onward)
+        return condition(self._policy).as_string(None), []
 
 
-def blocked_rows(policy: ClaimPolicy, *, onward: bool) -> sql.Composable:
-    """Return the CTE of each locked key's first row that could not be locked."""
-    return _BLOCKED.format(**_names(policy, onward=onward))
+def lowest_unfinished(policy: ClaimPolicy) -> sql.Composable:
+    """Return the CTE of the smallest id that is not finished; its parameter is the floor."""
+    return _LOWEST.format(**_names(policy))
+
+
+def blocked_rows(policy: ClaimPolicy) -> sql.Composable:
+    """Return the CTE of each locked key's first row that was not locked."""
+    return _BLOCKED.format(**_names(policy))
 
 
 def is_unblocked() -> sql.Composable:
@@ -80,17 +95,7 @@ def is_unblocked() -> sql.Composable:
     return _UNBLOCKED
 
 
-def lowest_unfinished(policy: ClaimPolicy, *, onward: bool) -> sql.Composable:
-    """Return the expression of the smallest id that is not finished."""
-    return _LOWEST.format(**_names(policy, onward=onward))
-
-
-def floor_parameters(*, onward: bool) -> list[Any]:
-    """Return the parameters of each of these texts."""
-    return [FLOOR] if onward else []
-
-
-def _of_pending(policy: ClaimPolicy, *, onward: bool) -> sql.Composable:
+def _of_pending(policy: ClaimPolicy) -> sql.Composable:
     """
     The key's first row is pending and this row or one that the arm has come to before.
 
@@ -99,18 +104,17 @@ def _of_pending(policy: ClaimPolicy, *, onward: bool) -> sql.Composable:
     what = _LEADER_IS_FREE.format(
         leader=_place(policy, sql.SQL("earlier")), row=_place(policy, sql.Identifier(policy.queue))
     )
-    return _first_of_key(policy, what, onward=onward) + sql.SQL(" IS NOT FALSE")
+    return _first_of_key(policy, what)
 
 
-def _of_others(policy: ClaimPolicy, *, onward: bool) -> sql.Composable:
+def _of_others(policy: ClaimPolicy) -> sql.Composable:
     """The key's first row is this one."""
-    own = sql.SQL("{queue}.{pk}").format(**_names(policy, onward=onward))
-    what = sql.SQL("earlier.{pk} = {own}").format(own=own, pk=sql.Identifier(policy.pk_column))
-    return _first_of_key(policy, what, onward=onward) + sql.SQL(" IS NOT FALSE")
+    what = sql.SQL("earlier.{pk} = {queue}.{pk}").format(**_names(policy))
+    return _first_of_key(policy, what)
 
 
-def _first_of_key(policy: ClaimPolicy, what: sql.Composable, *, onward: bool) -> sql.Composable:
-    return _FIRST_OF_KEY.format(what=what, **_names(policy, onward=onward))
+def _first_of_key(policy: ClaimPolicy, what: sql.Composable) -> sql.Composable:
+    return _FIRST_OF_KEY.format(what=what, **_names(policy))
 
 
 def _place(policy: ClaimPolicy, row: sql.Composable) -> sql.Composable:
@@ -119,14 +123,11 @@ def _place(policy: ClaimPolicy, row: sql.Composable) -> sql.Composable:
     return sql.SQL("({})").format(terms)
 
 
-def _names(policy: ClaimPolicy, *, onward: bool) -> dict[str, sql.Composable]:
+def _names(policy: ClaimPolicy) -> dict[str, sql.Composable]:
     assert policy.order_key is not None
-    pk = sql.Identifier(policy.pk_column)
-    above = sql.SQL(" AND earlier.{pk} > %s").format(pk=pk) if onward else sql.SQL("")
     return {
         "queue": sql.Identifier(policy.queue),
-        "pk": pk,
+        "pk": sql.Identifier(policy.pk_column),
         "key": sql.Identifier(policy.column_of(policy.order_key)),
-        "unfinished": _UNFINISHED.format(row=sql.SQL("earlier")),
-        "above_floor": above,
+        "unfinished": _UNFINISHED,
     }

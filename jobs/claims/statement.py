@@ -96,13 +96,15 @@ def _compile(policy: ClaimPolicy, form: ClaimForm) -> ClaimStatement:
     parts: list[sql.Composable] = []
     parameters: list[Any] = []
     arms = _arms(policy, form)
+    if policy.order_key is not None:
+        parts.append(ordering.lowest_unfinished(policy))
+        parameters.append(ordering.FLOOR)
     for arm, most in arms:
         text, values = _arm_sql(policy, arm, form, limit=most)
         parts.append(text)
         parameters += values
     if policy.order_key is not None:
-        parts.append(ordering.blocked_rows(policy, onward=form.onward))
-        parameters += ordering.floor_parameters(onward=form.onward)
+        parts.append(ordering.blocked_rows(policy))
     names = [arm.name for arm, _ in arms]
     room, values = _room(policy, form.limit)
     parts.append(_united(policy, names, room))
@@ -110,8 +112,7 @@ def _compile(policy: ClaimPolicy, form: ClaimForm) -> ClaimStatement:
     assignments, values = _assignments(policy)
     parameters += values
     fields = _fields(policy)
-    lowest, values = _lowest(policy, form)
-    parameters += values
+    lowest = "(SELECT id FROM lowest), " if policy.order_key is not None else ""
     statement = sql.SQL(
         "WITH {ctes}\nUPDATE {queue} SET {assignments}\nFROM due\n"
         "WHERE {queue}.{pk} = ANY (ARRAY(SELECT id FROM due)) AND {queue}.{pk} = due.id\n"
@@ -122,7 +123,7 @@ def _compile(policy: ClaimPolicy, form: ClaimForm) -> ClaimStatement:
         assignments=assignments,
         pk=sql.Identifier(policy.pk_column),
         columns=sql.SQL(", ").join(sql.Identifier(policy.queue, field.column) for field in fields),
-        lowest=lowest,
+        lowest=sql.SQL(lowest),
     )
     complete = statement.as_string(None)
     return ClaimStatement(
@@ -160,14 +161,6 @@ def _order_places(policy: ClaimPolicy, fields: Sequence[Any]) -> tuple[int, ...]
     return tuple(names.index(name) for name in policy.order)
 
 
-def _lowest(policy: ClaimPolicy, form: ClaimForm) -> tuple[sql.Composable, list[Any]]:
-    """Return the smallest unfinished id as a column, of a queue that asks for it."""
-    if policy.order_key is None:
-        return sql.SQL(""), []
-    lowest = ordering.lowest_unfinished(policy, onward=form.onward) + sql.SQL(" AS lowest, ")
-    return lowest, ordering.floor_parameters(onward=form.onward)
-
-
 def _arms(policy: ClaimPolicy, form: ClaimForm) -> list[tuple[Arm, int]]:
     """Return the arms, and how many rows each may give."""
     arms = list(policy.due_arms if form.quick else policy.arms)
@@ -191,7 +184,7 @@ def _arm_sql(
     if form.onward and arm.name == "pending":
         rows = rows.filter(Onward(*policy.order))
     if policy.order_key is not None:
-        rows = rows.filter(ordering.MayGoNow(policy, arm, onward=form.onward))
+        rows = rows.filter(ordering.MayGoNow(policy, arm))
     if form.with_suspects and arm.name != "suspect":
         rows = rows.filter(NoSuspect())
     query = rows.annotate(**columns).values_list("pk", *columns)[:limit].query

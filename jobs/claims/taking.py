@@ -6,6 +6,7 @@ import contextlib
 import time
 import uuid
 from operator import itemgetter
+from typing import Any
 
 from django.db import DatabaseError, InterfaceError, connections
 
@@ -16,6 +17,7 @@ from jobs.claims.ordering import FLOOR
 from jobs.claims.pace import Watermark
 from jobs.claims.policy import ClaimPolicy
 from jobs.claims.statement import AFTER, WORKER, ClaimForm, claim_statement
+from jobs.claims.template import Variable
 from jobs.claims.writes import TOKEN
 from jobs.identity import process_name
 from jobs.transactions import Rows, run_shortly
@@ -63,10 +65,10 @@ class ClaimAttempt:
         connection = connections[policy.using]
         connection.ensure_connection()
         self._compiled = claim_statement(policy, form)
-        known = {TOKEN: self._token, WORKER: process_name()}
-        if policy.pace.after is not None:
-            known |= dict(zip(AFTER, policy.pace.after.place, strict=False))
-            known[FLOOR] = policy.pace.after.floor
+        known: dict[Variable, Any] = {TOKEN: self._token, WORKER: process_name(), FLOOR: 0}
+        after = policy.pace.after
+        if form.onward and after is not None:
+            known |= {FLOOR: after.floor, **dict(zip(AFTER, after.place, strict=False))}
         self.statement = self._compiled.template.fill(known, connection)
 
     def make(self) -> Claim | None:

@@ -1,11 +1,12 @@
 -- Completes events and puts their messages on the bus, in one statement: a worker whose lease
--- was taken over does neither. Messages keep their order within the bus. NOTIFY takes up to
--- 8,000 bytes (not characters); a longer message is told by its number.
+-- was taken over does neither. The token says that they are in work: the status beside it
+-- would let the planner read all that was ever in work. Messages keep their order. NOTIFY
+-- takes up to 8,000 bytes (not characters); a longer message is told by its number.
 WITH finished AS (
     UPDATE realtime_outbox
        SET status = 'completed', finished_at = clock_timestamp(), claimed_at = NULL,
            claimed_by = NULL, claim_token = NULL, begun_at = NULL, lease_expires_at = NULL
-     WHERE id = ANY(%(ids)s::bigint[]) AND claim_token = %(token)s AND status = 'processing'
+     WHERE id = ANY(%(ids)s::bigint[]) AND claim_token = %(token)s
     RETURNING id
 ),
 sent AS (

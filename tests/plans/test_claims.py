@@ -14,6 +14,9 @@ from emails.policy import email_policy
 from jobs.claims import claim_rows
 from jobs.claims.claim import bury_exhausted
 from jobs.clock import ClockTime
+from jobs.queues import LeasedQueueRow
+from realtime.models import OutboxEvent
+from realtime.policy import outbox_policy
 from tests.plans.statements import captured, plan_of
 from tests.testapp.jobs import crate_policy, letter_policy, parcel_policy
 from tests.testapp.models import Crate, Letter, Parcel
@@ -32,13 +35,22 @@ COLUMNS = {
         "size": "1",
         "max_attempts": "5",
     },
+    OutboxEvent: {
+        "topic": "'news'",
+        "event": "'told'",
+        "payload": "'{}'::jsonb",
+        "audience": """'{"mode": "all"}'::jsonb""",
+        "ordering_key": "gen_random_uuid()::text",
+    },
 }
 POLICIES = {
     "parcels": parcel_policy,
     "crates": crate_policy,
     "letters": letter_policy,
     "emails": email_policy,
+    "outbox": outbox_policy,
 }
+DONE_AT = {EmailJob: "sent_at", OutboxEvent: "finished_at"}
 HOUR_AGO = "clock_timestamp() - interval '1 hour'"
 CLAIMED = {
     "status": "'processing'",
@@ -51,10 +63,12 @@ CLAIMED = {
 def insert(model, count, **expressions):
     """Insert rows whose columns are SQL expressions of their number ``g``."""
     columns = COLUMNS[model] | expressions
-    if model is Crate and columns["status"] == "'processing'":
+    if issubclass(model, LeasedQueueRow) and columns["status"] == "'processing'":
         columns["lease_expires_at"] = HOUR_AGO
     if model is EmailJob and columns["status"] == "'sent'":
         columns["sent_at"] = HOUR_AGO
+    if model is OutboxEvent and columns["status"] == "'completed'":
+        columns["finished_at"] = HOUR_AGO
     with connection.cursor() as cursor:
         cursor.execute(
             f"INSERT INTO {model._meta.db_table} ({', '.join(columns)})"
@@ -102,7 +116,7 @@ def test_no_claim_and_no_write_reads_a_queue_from_end_to_end(policy):
         claim.wait(claim.rows[1], delay_ms=1000)
         claim.bury(claim.rows[2], "no")
         more.release()
-        done = {"sent_at": ClockTime()} if policy.model is EmailJob else {}
+        done = {DONE_AT[policy.model]: ClockTime()} if policy.model in DONE_AT else {}
         claim.complete(**done)
         suspect.complete(**done)
 
