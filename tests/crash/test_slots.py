@@ -138,7 +138,7 @@ def test_after_a_day_without_workers_each_job_does_what_its_policy_says(fleet, f
     assert set(triggers) == {"catch_up"}
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900 if FULL else 300)
 def test_a_deploy_every_few_hours_for_three_days_runs_a_daily_job_three_times(fleet, figures):
     began = dt.datetime(2026, 6, 1, 12, tzinfo=dt.UTC)
     every = 1 if FULL else 12
