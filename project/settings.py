@@ -84,6 +84,9 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 for _app in (jobs, emails, deletions, realtime, retention):
     for _setting in _app.conf.SETTINGS:
         globals()[_setting.name] = env.read(_setting)
+realtime.conf.check_heartbeat(
+    lease_ms=env.read(realtime.conf.LEASE_MS), heartbeat_ms=env.read(realtime.conf.HEARTBEAT_MS)
+)
 EMAIL_DELIVERY_URL = emails.conf.DELIVERY_URL.parse(
     env.text("EMAIL_DELIVERY_URL")
     or ((VAR_DIR / "mail").as_uri() if env.uses_embedded_server() else "")

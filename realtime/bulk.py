@@ -50,16 +50,18 @@ def changing(rows: QuerySet[Any] | Model | Iterable[Model]) -> Iterator[None]:
 def bulk_update(rows: QuerySet[Any], **values: Any) -> int:
     """Update rows by one statement, as ``QuerySet.update`` does, and publish each of them."""
     check_database(rows.model, rows.db)
+    chosen = rows
+    publishing: contextlib.AbstractContextManager[None] = contextlib.nullcontext()
     with transaction.atomic(using=USING):
         pks = list(rows.order_by("pk").values_list("pk", flat=True)[: MOST_EVENTS + 1])
         if len(pks) > MOST_EVENTS:
-            changed: int = rows.update(**values)
             publish_resync(declarations.of_rows(rows.model))
-            return changed
-        chosen = rows.model._base_manager.using(USING).filter(pk__in=pks)
-        with changing(chosen):
-            changed = chosen.update(**values)
-        return changed
+        else:
+            chosen = rows.model._base_manager.using(USING).filter(pk__in=pks)
+            publishing = changing(chosen)
+        with publishing:
+            changed: int = chosen.update(**values)
+    return changed
 
 
 def bulk_create(model: type[Model], rows: Iterable[Model], **options: Any) -> Sequence[Model]:

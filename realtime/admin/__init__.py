@@ -1,5 +1,5 @@
 """The pages of realtime in the operator's console."""
 
-from realtime.admin import event
+from realtime.admin import event, session
 
-__all__ = ["event"]
+__all__ = ["event", "session"]

@@ -37,7 +37,10 @@ class OutboxEvent(LeasedQueueRow):
         db_table = "realtime_outbox"
         verbose_name = "outbox event"
         ordering = ("-id",)
-        permissions = (("retry_outboxevent", "Can retry outbox events"),)
+        permissions = (
+            ("retry_outboxevent", "Can retry outbox events"),
+            ("view_outboxpayload", "Can see the payloads of outbox events"),
+        )
         constraints = (
             *LeasedQueueRow.Meta.constraints,
             models.CheckConstraint(
