@@ -8,6 +8,7 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from jobs.admin.base import BigTableAdmin
@@ -69,7 +70,7 @@ class UploadReservationAdmin(VerbAdmin, BigTableAdmin):
     search_keys = {"owner": "owner"}
     verbs = (RELEASE,)
     list_filter = (UploadStateFilter,)
-    list_display = ("number", "whose", "file", "bytes", "state", "expires", "trouble", "reserved")
+    list_display = ("number", "file", "whose", "state", "until")
 
     def read_rows(self) -> QuerySet[UploadReservation]:
         return upload_rows()
@@ -89,31 +90,27 @@ class UploadReservationAdmin(VerbAdmin, BigTableAdmin):
 
     @admin.display(description="owner")
     def whose(self, row: Any) -> str:
-        return cut(row.owner, 40)
+        return cut(row.owner, 24)
 
     @admin.display(description="file")
-    def file(self, row: Any) -> str:
-        return cut(row.filename, 60)
-
-    @admin.display(description="size")
-    def bytes(self, row: Any) -> str:
-        return size_words(row.size)
+    def file(self, row: Any) -> SafeString:
+        name, size = cut(row.filename, 36), size_words(row.size)
+        return format_html('{} <span class="console-quiet">{}</span>', name, size)
 
     @admin.display(description="status")
     def state(self, row: Any) -> SafeString:
-        return state_mark(UPLOAD_STATES[state_of(row)])
+        mark = state_mark(UPLOAD_STATES[state_of(row)])
+        if not row.last_error:
+            return mark
+        error = cut(row.last_error, 120)
+        return format_html('{}<br><span class="console-quiet">{}</span>', mark, error)
 
     @admin.display(description="expires")
-    def expires(self, row: Any) -> SafeString | str:
-        return "" if row.completed_at else time_tag(row.expires_at, now=row.read_at)
-
-    @admin.display(description="error")
-    def trouble(self, row: Any) -> str:
-        return cut(row.last_error, 120)
-
-    @admin.display(description="reserved")
-    def reserved(self, row: Any) -> SafeString:
-        return time_tag(row.created_at, now=row.read_at)
+    def until(self, row: Any) -> SafeString:
+        if row.completed_at is None:
+            return time_tag(row.expires_at, now=row.read_at)
+        kept_at = time_tag(row.completed_at, now=row.read_at)
+        return format_html('<span class="console-quiet">kept</span> {}', kept_at)
 
     def sample_words(self, row: UploadReservation) -> str:
         """Return the line of a reservation on a verb's page."""
