@@ -24,7 +24,7 @@ def pickup(*, times: int) -> dict[str, float]:
         database.empty()
         waits, bare = [], []
         for _ in range(times):
-            bare.append(_notify_once() * 1000)
+            bare.append(notify_once() * 1000)
             time.sleep(PAUSE_SECONDS)
             waits.append(_pick_up_once() * 1000)
     return {
@@ -51,7 +51,7 @@ def _payload(row: Noop) -> str:
     return Noop.objects.values_list("payload", flat=True).get(pk=row.pk)
 
 
-def _notify_once() -> float:
+def notify_once() -> float:
     sender, hearer = _connection("sender"), _connection("hearer")
     began = time.perf_counter()
     sender.execute("NOTIFY bench")

@@ -17,6 +17,18 @@ LINES = (
     ("old_snapshot_ratio", "rate under an old snapshot", "", "0.90"),
     ("bulk_enqueue_per_s", "rows/s, 1,000 at a time", "copy_1k_per_s", "28 % of COPY, or 60,000"),
     ("mail_per_s", "mails/s, each outcome durable", "smtplib_per_s", "90 % of smtplib"),
+    (
+        "commit_to_client_ms_p50",
+        "ms from commit to client, median",
+        "notify_and_emit_ms_p50",
+        "3 times a bare NOTIFY and a bare emit",
+    ),
+    ("commit_to_client_ms_p99", "ms from commit to client, 99 of 100", "", ""),
+    ("events_1_per_s", "events/s to one client", "redis_1_per_s", "1 (its Redis manager)"),
+    ("events_100_per_s", "events/s to each of 100 clients", "redis_100_per_s", "1"),
+    ("sweep_rows_per_s", "old rows/s, swept", "raw_delete_rows_per_s", "60 % of one DELETE"),
+    ("sweep_writer_p99_ms", "ms of a writer meanwhile, 99 of 100", "", "100"),
+    ("bucket_objects_per_s", "objects/s deleted, counted before", "boto3_objects_per_s", "90 %"),
     ("idle_cpu_percent", "% of a core, idle", "", "1"),
     ("rss_mb", "MB resident, idle", "", "120"),
 )
@@ -29,7 +41,7 @@ def table(figures: Mapping[str, float]) -> str:
         if name not in figures:
             continue
         counterpart = ratio = ""
-        if beside:
+        if beside in figures:
             counterpart = _shown(figures[beside])
             ratio = f"{figures[name] / figures[beside]:.2f}"
         lines.append(

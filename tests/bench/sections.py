@@ -6,12 +6,14 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tests.bench import enqueueing
+from tests.bench import enqueueing, realtime
+from tests.bench.buckets import emptied_by_boto3, emptied_by_worker
 from tests.bench.drain import Load, drain, limit
 from tests.bench.idle import idle
 from tests.bench.mail import mail, smtplib_alone
 from tests.bench.pickup import pickup
 from tests.bench.report import table
+from tests.bench.sweep import sweep
 
 Figures = dict[str, float]
 
@@ -26,7 +28,10 @@ class Size:
     repeats: int
     pickups: int
     mails: int
+    objects: int
+    swept: int
     idle_seconds: float
+    realtime: realtime.Amount
 
 
 FULL = Size(
@@ -36,7 +41,10 @@ FULL = Size(
     repeats=3,
     pickups=200,
     mails=3_000,
+    objects=20_000,
+    swept=300_000,
     idle_seconds=30.0,
+    realtime=realtime.Amount(times=200, events_1=20_000, events_100=5_000),
 )
 SHORT = Size(
     rows=10_000,
@@ -45,7 +53,10 @@ SHORT = Size(
     repeats=1,
     pickups=20,
     mails=400,
+    objects=3_000,
+    swept=30_000,
     idle_seconds=5.0,
+    realtime=realtime.Amount(times=30, events_1=2_000, events_100=1_000),
 )
 
 
@@ -115,8 +126,24 @@ def _mail(size: Size) -> Figures:
     )
 
 
+def _sweep(size: Size) -> Figures:
+    return sweep(rows=size.swept)
+
+
+def _buckets(size: Size) -> Figures:
+    return _medians(
+        size.repeats,
+        bucket_objects_per_s=lambda: emptied_by_worker(count=size.objects),
+        boto3_objects_per_s=lambda: emptied_by_boto3(count=size.objects),
+    )
+
+
 def _idle(size: Size) -> Figures:
     return idle(seconds=size.idle_seconds)
+
+
+def _realtime(size: Size) -> Figures:
+    return realtime.measure(size.realtime)
 
 
 def _medians(repeats: int, **measures: Callable[[], float]) -> Figures:
@@ -135,5 +162,8 @@ SECTIONS: dict[str, Callable[[Size], Figures]] = {
     "snapshot": _snapshot,
     "enqueue": _enqueue,
     "mail": _mail,
+    "buckets": _buckets,
+    "realtime": _realtime,
+    "sweep": _sweep,
     "idle": _idle,
 }

@@ -53,6 +53,22 @@ class DeafClient:
         """Whether this side has not closed."""
         return self._socket.fileno() >= 0
 
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def read(self) -> bytes:
+        """Return what has come, at least a byte; nothing once the server has closed."""
+        return self._socket.recv(262_144)
+
+    def await_text(self, text: bytes) -> bytes:
+        """Read until the text has come; return all that was read."""
+        data = b""
+        while text not in data:
+            more = self.read()
+            assert more, data
+            data += more
+        return data
+
     def await_end(self) -> None:
         """Read until the server has closed the connection."""
         while self._socket.recv(65_536):

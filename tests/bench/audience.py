@@ -1,0 +1,68 @@
+"""
+Clients that count what they are told, in a process of their own.
+
+``python -m tests.bench.audience URL TOKEN COUNT TOTAL`` connects, prints ``ready``, and once
+each client was told so many events, prints as JSON when the first client was told each, and
+when the last was told its last. A client of python-socketio would be slower than the servers.
+"""
+
+from __future__ import annotations
+
+import json
+import selectors
+import sys
+import time
+from dataclasses import dataclass, field
+
+from tests.realtime.raw import DeafClient
+
+EVENT = b'42["event"'
+TOPIC = "bench"
+LIMIT_SECONDS = 100
+
+
+@dataclass(eq=False)
+class Ear:
+    """One client, by the bytes that it gets."""
+
+    client: DeafClient
+    tail: bytes = b""
+    arrivals: list[float] = field(default_factory=list)
+
+    def hear(self) -> None:
+        data = self.tail + self.client.read()
+        self.arrivals.extend([time.time()] * data.count(EVENT))
+        self.tail = data[-len(EVENT) + 1 :]
+
+
+def main() -> None:
+    url, token, count, total = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+    ears = [Ear(connect(url, token)) for _ in range(count)]
+    chooser = selectors.DefaultSelector()
+    for ear in ears:
+        chooser.register(ear.client, selectors.EVENT_READ, ear)
+    print("ready", flush=True)
+    end = time.monotonic() + LIMIT_SECONDS
+    while any(len(ear.arrivals) < total for ear in ears) and time.monotonic() < end:
+        for key, _ in chooser.select(1.0):
+            key.data.hear()
+    if (least := min(len(ear.arrivals) for ear in ears)) < total:
+        raise SystemExit(f"a client was told {least} of {total} within {LIMIT_SECONDS} s")
+    ended = max(ear.arrivals[-1] for ear in ears)
+    print(json.dumps({"arrivals": ears[0].arrivals, "ended": ended}), flush=True)
+
+
+def connect(url: str, token: str) -> DeafClient:
+    """Connect and, at a gateway, subscribe; return once that is acknowledged."""
+    if token:
+        client = DeafClient(url, token=token, topics=[TOPIC])
+        client.await_text(b'430[{"ok":true}]')
+    else:
+        client = DeafClient(url)
+        client.send("40")
+        client.await_text(b'40{"sid"')
+    return client
+
+
+if __name__ == "__main__":
+    main()
