@@ -11,4 +11,5 @@ from django.urls import path
 from retention.uploads.views import UploadView
 
 app_name = "uploads"
-urlpatterns = [path("<str:token>/", UploadView.as_view(), name="put")]
+# Without a slash at the end: to one with it, curl would add the name of the file.
+urlpatterns = [path("<str:token>", UploadView.as_view(), name="put")]
