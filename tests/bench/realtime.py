@@ -114,9 +114,10 @@ def _parts(times: int) -> dict[str, float]:
 
 
 def _redis(amount: Amount) -> dict[str, float]:
-    with _redis_server() as address, _site(
-        "tests.bench.plain_site:application", BENCH_REDIS=address
-    ) as url:
+    with (
+        _redis_server() as address,
+        _site("tests.bench.plain_site:application", BENCH_REDIS=address) as url,
+    ):
         return {
             "redis_1_per_s": _redis_rate(url, address, clients=1, events=amount.events_1),
             "redis_100_per_s": _redis_rate(url, address, clients=100, events=amount.events_100),
@@ -182,10 +183,13 @@ def _site(application: str, **environment: str) -> Iterator[str]:
 @contextlib.contextmanager
 def _redis_server() -> Iterator[str]:
     port = _free_port()
-    with tempfile.TemporaryDirectory() as folder, subprocess.Popen(
-        ["redis-server", "--port", str(port), "--save", "", "--dir", folder],
-        stdout=subprocess.DEVNULL,
-    ) as process:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        subprocess.Popen(
+            ["redis-server", "--port", str(port), "--save", "", "--dir", folder],
+            stdout=subprocess.DEVNULL,
+        ) as process,
+    ):
         try:
             wait_until(lambda: _answers(port), seconds=30)
             yield f"redis://127.0.0.1:{port}/0"

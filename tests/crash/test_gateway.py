@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from django.contrib.auth import get_user_model
 from django.db import connection, transaction
+from socketio.exceptions import ConnectionError as SocketConnectionError
 
 import realtime
 from realtime import tokens
@@ -23,7 +24,7 @@ from tests.crash.webs import Web, start_web
 from tests.forms import FULL
 from tests.jobs.conftest import PGBOUNCER
 from tests.realtime.raw import DeafClient
-from tests.realtime.sockets import SocketConnectionError, Sockets
+from tests.realtime.sockets import Sockets
 
 EVENTS = 1000 if FULL else 200
 CLIENTS = 1000 if FULL else 60

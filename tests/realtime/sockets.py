@@ -8,7 +8,6 @@ from collections.abc import Coroutine
 from typing import Any, Self, TypeVar
 
 import socketio
-from socketio.exceptions import ConnectionError as SocketConnectionError
 
 from tests.conftest import wait_until
 
@@ -119,6 +118,10 @@ class SocketClient:
 
     def names(self) -> list[str]:
         return [event for event, _ in self.told]
+
+    def await_end(self) -> None:
+        """Wait until the client was told the end, an event with that payload."""
+        wait_until(lambda: "end" in self.payloads, what=f"the end, so far {self.told}")
 
     def await_told(self, count: int, *, seconds: float = SECONDS) -> list[tuple[str, Any]]:
         """Wait until so much was told, and return it."""

@@ -7,11 +7,11 @@ import pytest
 from django.contrib.sessions.models import Session
 from django.core import signing
 from django.test import Client
+from socketio.exceptions import ConnectionError as SocketConnectionError
 
 from realtime import tokens
 from realtime.models import RealtimeSession
 from tests.conftest import wait_until
-from tests.realtime.sockets import SocketConnectionError
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
