@@ -131,7 +131,8 @@ class WorkerProcess:
             for loop in self._loops.values()
             if loop.declaration.policy
         )
-        heartbeat, listener, notifier_, web = 1, 2, 1, 2 if self._web else 0
+        heartbeat, listener, notifier_ = 1, 2, 1
+        web = self._web.connections if self._web else 0
         singletons = 1 + self._conductor.threads.size
         return len(self._loops) + handlers + singletons + heartbeat + listener + notifier_ + web
 

@@ -13,6 +13,7 @@ from django.utils.module_loading import import_string
 from jobs.errors import MissingPackageError, PortInUseError
 
 START_SECONDS = 20.0
+SITE_CONNECTIONS = 2
 WEBSOCKET_BYTES = 1_000_000
 # A client that reads nothing, and still answers the kernel's probes, is let go after it.
 UNREAD_MS = 60_000
@@ -30,6 +31,9 @@ class WebServer:
         self._socket = _listening_socket(host, port)
         self.port: int = self._socket.getsockname()[1]
         application = import_string(settings.ASGI_APPLICATION)
+        # What the application around the site says that it takes itself.
+        more = getattr(application, "database_connections", 0)
+        self.connections = SITE_CONNECTIONS + more
         self._server = uvicorn.Server(
             uvicorn.Config(
                 application,

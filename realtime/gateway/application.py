@@ -9,6 +9,7 @@ from urllib.parse import parse_qs
 from jobs.failure import headline
 from realtime.gateway.gateway import Gateway
 from realtime.gateway.origins import is_allowed
+from realtime.gateway.threads import THREADS
 from realtime.gateway.wire import Receive, Send, Wire, current_wire
 
 Scope = MutableMapping[str, Any]
@@ -19,6 +20,9 @@ REFUSAL = b'"This origin or host may not connect."'
 
 class GatewayApplication:
     """Serves ``/socket.io/``, and starts and stops the gateway; the rest is the site's."""
+
+    # One that listens, and those of the threads.
+    database_connections = 1 + THREADS
 
     def __init__(self, application: Application) -> None:
         self._application = application

@@ -3,6 +3,7 @@
 // table is fetched again from this very address, drawn by the server. Bursts are folded.
 {
     const FOLD_MS = 250;
+    const IDLE_MS = 30_000;
     const place = document.querySelector("[data-realtime-topic]");
     const topic = place.dataset.realtimeTopic;
     const news = new Set();
@@ -69,6 +70,8 @@
         look();
     });
     socket.on("resync", look);
+    // What is said of time grows old without an event.
+    window.setInterval(() => { if (!document.hidden) look(); }, IDLE_MS);
     socket.on("disconnect", reason => {
         say("▲", "connection lost, trying again", "warn");
         // Said by the server: this page is no longer signed in, or was too slow.
