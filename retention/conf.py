@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from jobs.conf import Setting, Text, Whole
+from jobs.errors import SettingError
+from jobs.objectstore import InvalidBucketError
+from jobs.objectstore.port import check_bucket
+
+
+@dataclass(frozen=True, kw_only=True)
+class BucketName(Text):
+    """A name that a bucket can have."""
+
+    def check(self, value: Any) -> str:
+        try:
+            check_bucket(super().check(value))
+        except InvalidBucketError as error:
+            raise SettingError(self.name, value, error.message) from None
+        return str(value)
+
+    def parse(self, text: str) -> str:
+        return self.check(text.strip())
+
 
 BATCH = Whole(name="RETENTION_BATCH", default=2000, minimum=1, maximum=50_000)
 MAX_BATCHES = Whole(name="RETENTION_MAX_BATCHES", default=50, minimum=1, maximum=100_000)
 MAX_SECONDS = Whole(name="RETENTION_MAX_SECONDS", default=600, minimum=1, maximum=86_400)
 PAUSE_MS = Whole(name="RETENTION_PAUSE_MS", default=50, minimum=0, maximum=10_000)
 
-UPLOAD_BUCKET = Text(name="UPLOAD_BUCKET", default="uploads")
+UPLOAD_BUCKET = BucketName(name="UPLOAD_BUCKET", default="uploads")
 UPLOAD_SECONDS = Whole(name="UPLOAD_SECONDS", default=3600, minimum=1, maximum=604_800)
 # What one PUT may carry to S3.
 UPLOAD_MAX_BYTES = Whole(

@@ -18,7 +18,7 @@ class OwnerError(UploadError, ValueError):
 
     def __init__(self, owner: object) -> None:
         super().__init__(
-            f"{owner!r} owns nothing: give a saved object, or a key of 1 to 200 characters."
+            f"{owner!r} owns nothing: give a saved object, or a text of 1 to 200 characters."
         )
 
 
@@ -54,6 +54,16 @@ class QuotaExceededError(UploadError):
         super().__init__(
             f"{owner} has {usage.slots} of {quota.slots} uploads and {usage.bytes} of "
             f"{quota.bytes} bytes: there is no room for one more of {size} bytes."
+        )
+
+
+class IsolationError(UploadError):
+    """A transaction that would not see what others have reserved meanwhile."""
+
+    def __init__(self, level: str) -> None:
+        super().__init__(
+            f"A quota cannot be kept at the isolation level {level}: reserve in a transaction of "
+            "READ COMMITTED, or in none."
         )
 
 

@@ -9,9 +9,11 @@ from django.db.models import Count, Sum
 
 from retention import conf
 from retention.models import UploadReservation
-from retention.uploads.errors import QuotaExceededError
+from retention.uploads.errors import IsolationError, QuotaExceededError
 from retention.uploads.owners import owner_key
 from retention.uploads.values import Quota, Usage
+
+HOLD = "SELECT pg_advisory_xact_lock(%s), current_setting('transaction_isolation')"
 
 
 def usage_of(owner: object) -> Usage:
@@ -31,7 +33,8 @@ def take_share(owner: str, *, quota: Quota, size: int) -> None:
     Hold the owner until the end of the transaction, and see that there is room for one more.
 
     Whoever else reserves for this owner waits, and then sees the row that was added: counting
-    alone, two at once would both find the last slot free. Raises ``QuotaExceededError``.
+    alone, two at once would both find the last slot free. Raises ``QuotaExceededError``, and
+    ``IsolationError`` where that row would not be seen.
     """
     _hold(owner)
     usage = usage_of(owner)
@@ -43,4 +46,7 @@ def _hold(owner: str) -> None:
     digest = hashlib.sha256(f"retention.uploads:{owner}".encode()).digest()
     key = int.from_bytes(digest[:8], signed=True)
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [key])
+        cursor.execute(HOLD, [key])
+        (_, level) = cursor.fetchone()
+    if level != "read committed":
+        raise IsolationError(level)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,17 @@ def keys_of(store: ObjectStore, bucket: str = "uploads") -> list[str]:
 
 def statuses() -> Iterator[str]:
     return iter(UploadReservation.objects.order_by("pk").values_list("status", flat=True))
+
+
+def be_finaliser(reservation: int, *, for_seconds: float) -> None:
+    """Be a finaliser that is at it, and is believed to be for so long."""
+    now = timezone.now()
+    UploadReservation.objects.filter(pk=reservation).update(
+        status=UploadStatus.COMPLETING,
+        claim_token=uuid.uuid4(),
+        claimed_until=now + dt.timedelta(seconds=for_seconds),
+        moving_at=now,
+    )
 
 
 def set_status(reserved: Reserved, status: UploadStatus) -> None:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import datetime as dt
 import io
-import uuid
 
 import pytest
 from django.utils import timezone
@@ -17,6 +16,7 @@ from retention.uploads.errors import (
     WrongSizeError,
 )
 from tests.retention.uploads.conftest import (
+    be_finaliser,
     expire,
     keys_of,
     put,
@@ -94,11 +94,11 @@ def test_what_is_being_released_cannot_be_finalised(objects, reserved):
 
 def test_what_another_finaliser_has_is_left_to_it_until_it_is_believed_dead(objects, reserved):
     put(reserved, b"hello")
-    claim(reserved, for_seconds=60)
+    be_finaliser(reserved.id, for_seconds=60)
     with pytest.raises(ReservationStateError, match="somebody else"):
         finalize(reserved.id)
 
-    claim(reserved, for_seconds=-1)
+    be_finaliser(reserved.id, for_seconds=-1)
 
     assert finalize(reserved.id).status == "completed"
 
@@ -106,7 +106,7 @@ def test_what_another_finaliser_has_is_left_to_it_until_it_is_believed_dead(obje
 def test_a_finaliser_that_died_after_the_move_is_finished_by_the_next(objects, reserved):
     put(reserved, b"hello")
     row = UploadReservation.objects.get()
-    claim(reserved, for_seconds=-1)
+    be_finaliser(reserved.id, for_seconds=-1)
     objects.move("uploads", row.staged_key, row.key)
 
     assert finalize(reserved.id).status == "completed"
@@ -116,7 +116,7 @@ def test_a_finaliser_that_died_after_the_move_is_finished_by_the_next(objects, r
 def test_a_dead_finaliser_s_object_is_released_with_its_reservation(objects, reserved):
     put(reserved, b"hello")
     row = UploadReservation.objects.get()
-    claim(reserved, for_seconds=-1)
+    be_finaliser(reserved.id, for_seconds=-1)
     objects.move("uploads", row.staged_key, row.key)
     expire(reserved.id)
 
@@ -127,7 +127,7 @@ def test_a_dead_finaliser_s_object_is_released_with_its_reservation(objects, res
 
 def test_a_living_finaliser_is_waited_for_though_the_time_is_over(objects, reserved):
     put(reserved, b"hello")
-    claim(reserved, for_seconds=60)
+    be_finaliser(reserved.id, for_seconds=60)
     expire(reserved.id)
 
     assert release_all()["released"] == 0
@@ -192,19 +192,8 @@ def test_what_is_kept_is_discarded_and_not_aborted(objects, reserved):
 
 
 def test_what_is_being_finalised_cannot_be_given_up(objects, reserved):
-    claim(reserved, for_seconds=60)
+    be_finaliser(reserved.id, for_seconds=60)
 
     for act in (abort, discard):
         with pytest.raises(ReservationStateError, match="being finalised"):
             act(reserved.id)
-
-
-def claim(reserved, *, for_seconds):
-    """Be a finaliser that is at it."""
-    now = timezone.now()
-    UploadReservation.objects.filter(pk=reserved.id).update(
-        status=UploadStatus.COMPLETING,
-        claim_token=uuid.uuid4(),
-        claimed_until=now + dt.timedelta(seconds=for_seconds),
-        moving_at=now,
-    )

@@ -4,17 +4,21 @@ import datetime as dt
 import threading
 
 import pytest
+from django.contrib.auth.models import Group
 from django.db import connection, transaction
 from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jobs.errors import SettingError
 from jobs.objectstore import StoreError
 from jobs.objectstore.files.keys import split_key
+from retention import conf
 from retention.models import UploadReservation
 from retention.uploads import Quota, Usage, reserve, usage_of
 from retention.uploads.errors import (
     ContentTypeError,
+    IsolationError,
     OwnerError,
     QuotaExceededError,
     UploadAddressMissingError,
@@ -34,7 +38,7 @@ def test_a_reservation_takes_a_slot_and_its_bytes_until_it_expires(objects):
     reserved = reserve(user, filename="Holiday.jpg", size=7, seconds=60, prefix="photos/")
 
     row = UploadReservation.objects.get(pk=reserved.id)
-    assert (row.owner, row.size, row.status) == (str(user.pk), 7, "pending")
+    assert (row.owner, row.size, row.status) == (f"auth.user:{user.pk}", 7, "pending")
     assert usage_of(user) == Usage(slots=1, bytes=7)
     assert row.expires_at - row.created_at <= dt.timedelta(seconds=60)
     assert abs(reserved.expires_at - timezone.now()) < dt.timedelta(seconds=120)
@@ -87,6 +91,31 @@ def test_the_settings_give_the_quota_where_the_caller_gives_none(objects, settin
         reserve("anna", filename="b", size=1)
 
 
+@pytest.mark.django_db
+def test_objects_of_two_kinds_with_one_key_are_two_owners(objects):
+    user, group = UserFactory(pk=7), Group.objects.create(pk=7, name="seven")
+    reserve(user, filename="a", size=1)
+
+    assert usage_of(group) == Usage(slots=0, bytes=0)
+    assert usage_of("auth.user:7") == Usage(slots=1, bytes=1)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_level_at_which_a_quota_would_not_hold_is_refused(objects):
+    with pytest.raises(IsolationError, match="repeatable read"), transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        reserve("anna", filename="a", size=1)
+
+    assert not UploadReservation.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a/b", ".uploads", "a" * 256])
+def test_a_setting_that_is_no_bucket_s_name_is_refused(name):
+    with pytest.raises(SettingError, match="UPLOAD_BUCKET"):
+        conf.UPLOAD_BUCKET.parse(name)
+
+
 @pytest.mark.django_db(transaction=True)
 def test_many_at_once_never_get_more_than_the_quota(objects):
     quota = Quota(slots=5, bytes=50)
@@ -131,7 +160,7 @@ def test_a_time_that_is_none_is_refused(objects, seconds):
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("owner", [None, "", "x" * 201, True, 1.5, "nul\x00"])
+@pytest.mark.parametrize("owner", [None, "", "x" * 201, 7, "nul\x00", UserFactory.build()])
 def test_an_owner_that_is_none_is_refused(objects, owner):
     with pytest.raises(OwnerError):
         reserve(owner, filename="a", size=1)
