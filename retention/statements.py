@@ -24,7 +24,7 @@ from jobs.claims.template import Template, Variable, make_template
 from jobs.pruning import Along, Condition, Prunable
 
 SQL = Path(__file__).resolve().parent / "sql"
-PLACE, AGE, KEY = "swept_place", "swept_age", "swept_key"
+KEY = "swept_key"
 LIMIT, LAST = Variable("limit"), Variable("last")
 Composed = tuple[str, list[Any]]  # a text with placeholders, and what they stand for
 
@@ -70,8 +70,8 @@ class DueRows:
         """
         Return the statement that deletes the next batch, complete; None when none can be due.
 
-        ``last`` is where the batch before it ended. Its row says how many were deleted, how
-        many were looked at (fewer than ``limit``: there are no more), and where it ended.
+        ``last`` is where the batch before it ended. Its row says how many were deleted,
+        whether there may be more, and where it ended.
         """
         template = self._first_batch if last is None else self._further_batch
         if template is None:
@@ -107,17 +107,18 @@ class DueRows:
         return make_template(text, parameters, self._connection)
 
     def _compose_batch(self, last: RawSQL | None) -> Composed:
-        due = self._marked(self._in_order(last), age=self.prunable.age_column)
-        text, parameters = self._compiled(due)
-        return self._fill("sweep_batch", due=text), [*parameters, LIMIT]
+        text, parameters = self._compiled(self._places(self._in_order(last)))
+        age: Any = self.prunable.model._meta.get_field(self.prunable.age_column)
+        text = self._fill("sweep_batch", due=sql.SQL(text), age=sql.Identifier(age.column))
+        return text, [*parameters, LIMIT]
 
     def _compose_page(self, last: RawSQL | None) -> Composed:
         keys = self._all() if last is None else self._all().filter(pk__gt=last)
         page = keys.annotate(**{KEY: F("pk")}).order_by("pk").values_list(KEY)
-        due = self._marked(self.rows().filter(IsOnPage(F("pk"))), age="pk")
+        due = self._places(self.rows().filter(IsOnPage(F("pk"))))
         page_text, page_parameters = self._compiled(page)
         due_text, due_parameters = self._compiled(due)
-        text = self._fill("sweep_page", page=page_text, due=due_text)
+        text = self._fill("sweep_page", page=sql.SQL(page_text), due=sql.SQL(due_text))
         return text, [*page_parameters, LIMIT, *due_parameters]
 
     def _all(self) -> QuerySet[Any]:
@@ -130,17 +131,20 @@ class DueRows:
         onward = rows if last is None else rows.filter(**{f"{column}__gte": last})
         return onward.order_by(column)
 
-    def _marked(self, rows: QuerySet[Any], *, age: str) -> QuerySet[Any]:
+    def _places(self, rows: QuerySet[Any]) -> QuerySet[Any]:
         place = Place(table=self._table.as_string(None))
-        marks = {PLACE: place, AGE: F(age), KEY: F("pk")}
-        marked: QuerySet[Any] = rows.annotate(**marks).values_list(*marks)
-        return marked
+        places: QuerySet[Any] = rows.annotate(swept_place=place).values_list("swept_place")
+        return places
 
-    def _fill(self, name: str, **queries: str) -> str:
-        parts = {part: sql.SQL(query) for part, query in queries.items()}
+    def _fill(self, name: str, **parts: sql.Composable) -> str:
         along = [_along(number, item) for number, item in enumerate(self.prunable.along)]
+        key: Any = self.prunable.model._meta.pk
         statement = sql.SQL(_text(name)).format(
-            rows=self._table, limit=sql.Placeholder(), along=sql.Composed(along), **parts
+            rows=self._table,
+            key=sql.Identifier(key.column),
+            limit=sql.Placeholder(),
+            along=sql.Composed(along),
+            **parts,
         )
         return statement.as_string(None)
 
@@ -163,7 +167,7 @@ def _along(number: int, along: Along) -> sql.Composable:
     field: Any = along.model._meta.get_field(along.column)
     return sql.SQL(
         ",\nalong_{number} AS (\n  DELETE FROM {table}"
-        " WHERE {column} = ANY (ARRAY (SELECT swept_key FROM batch)) RETURNING 1\n)"
+        " WHERE {column} = ANY (ARRAY (SELECT swept_key FROM gone)) RETURNING 1\n)"
     ).format(
         number=sql.SQL(str(number)),
         table=sql.Identifier(along.model._meta.db_table),

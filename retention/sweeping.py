@@ -75,7 +75,7 @@ class TargetSweep:
         if statement is None:
             return False
         try:
-            [[(deleted, seen, last)]] = run_shortly(
+            [[(deleted, may_be_more, last)]] = run_shortly(
                 # A crash may forget a batch: the next sweep deletes it again.
                 self.due.using, statement, is_durable=False, limits=_limits()
             )  # fmt: skip
@@ -86,7 +86,7 @@ class TargetSweep:
             return True
         self.swept.deleted += deleted
         self.swept.batches += bool(deleted)
-        if seen < self._limit:
+        if not may_be_more:
             return False
         self._last = last
         if deleted:
