@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping
+from functools import cached_property
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -26,7 +27,11 @@ class GatewayApplication:
 
     def __init__(self, application: Application) -> None:
         self._application = application
-        self.gateway = Gateway()
+
+    @cached_property
+    def gateway(self) -> Gateway:
+        """The gateway of this process: made by the first who asks, after a fork if there is one."""
+        return Gateway()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":

@@ -59,6 +59,7 @@ class Handlers:
         if self._subscriptions.get(sid) is not None:
             return  # an event that calls itself "connect"
         cookie = environ.get("HTTP_COOKIE", "")
+        eio_sid = self._server.manager.eio_sid_from_sid(sid, NAMESPACE)
         try:
             identity = await self._threads.run(
                 _admit, sid, cookie=cookie, auth=auth, process_id=self._process_id
@@ -67,7 +68,10 @@ class Handlers:
             raise SocketRefusedError(self._code(error)) from None
         if identity is None:
             raise SocketRefusedError("unauthorized")
-        eio_sid = self._server.manager.eio_sid_from_sid(sid, NAMESPACE)
+        if eio_sid not in self._server.eio.sockets:
+            # It was cut meanwhile, and nobody would tell its end.
+            await self._leaving.forget(sid)
+            raise SocketRefusedError("gone")
         self._subscriptions.add(Client(sid=sid, eio_sid=eio_sid, identity=identity))
 
     async def disconnect(self, sid: str, _reason: str = "") -> None:

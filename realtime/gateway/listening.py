@@ -47,13 +47,12 @@ class BusStream:
     """Yields number and text of each message; calls ``on_gap`` when some cannot be read."""
 
     def __init__(self, *, on_gap: Callable[[], Awaitable[None]]) -> None:
-        self.reader = Reader()
+        self.reader = Reader(on_gap=on_gap)
         self.state = ListenState.STARTING
         # Why it polls, or what keeps it from the database; None while it listens.
         self.reason: str | None = None
         # Set once the first place is found: who subscribes before would miss something.
         self.begun = asyncio.Event()
-        self._on_gap = on_gap
         self._failures = 0
         self._silence_said = False
         self._lines = LineLimit()
@@ -76,8 +75,10 @@ class BusStream:
         async with await connect("engineroom-realtime") as connection:
             await self._listen(connection, CHANNEL)
             self._probe, self._probe_again_at = None, 0.0
-            if not await self.reader.begin(connection):
-                await self._on_gap()
+            if not conf.WORKER_LISTEN.get():
+                self._probe_again_at = float("inf")
+                self._poll(f"{conf.WORKER_LISTEN.name} is off")
+            await self.reader.begin(connection)
             while True:
                 # Before the wait for news: what was missed comes before what is new.
                 if time.monotonic() >= self._look_at:
@@ -112,9 +113,6 @@ class BusStream:
 
     async def _pulse(self, connection: Connection) -> float:
         """Send a nonce when one is due; return in how many seconds to call again."""
-        if not conf.WORKER_LISTEN.get():
-            self._poll(f"{conf.WORKER_LISTEN.name} is off")
-            return POLL_SECONDS
         if self._probe is None:
             if time.monotonic() < self._probe_again_at:
                 return POLL_SECONDS

@@ -8,7 +8,7 @@ before the commit. What that snapshot did not show is new, whatever the order of
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 from realtime.gateway.connection import Connection, rows
 from realtime.gateway.seen import Seen
@@ -23,15 +23,11 @@ PAGE = 200
 class Reader:
     """Reads each message once, on whatever connection it is given."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, on_gap: Callable[[], Awaitable[None]]) -> None:
+        self._on_gap = on_gap  # some can no longer be read
         self._seen = Seen()
         self._snapshot: str | None = None
         self._looked_at: dt.datetime | None = None
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether there is a place to read on from."""
-        return self._snapshot is not None
 
     def has_seen(self, number: int) -> bool:
         """Say whether a message was handed on."""
@@ -41,26 +37,26 @@ class Reader:
         """Note a message that is about to be handed on; False when it was before."""
         return self._seen.add(number)
 
-    async def begin(self, connection: Connection) -> bool:
+    async def begin(self, connection: Connection) -> None:
         """
-        Find the place; return False when what was missed can no longer be read.
+        Find the place: the one that there is, or now.
 
-        Then the place is now. The first place of a process is now too: it has missed nothing.
+        A process that has just begun has missed nothing. A database that has not come to
+        the place was set back, and numbers that were seen will be others.
         """
         seen = self._snapshot or "1:1:"
         ((snapshot, now, is_ahead),) = await rows(connection, "bus_look", seen=seen)
-        began, self._looked_at = self._looked_at, now
-        if began is None:
-            self._snapshot = snapshot
-            return True
-        if is_ahead or now - began > KEPT - MARGIN:
-            self._snapshot = snapshot
-            return False
-        return True
+        if self._snapshot is None or is_ahead:
+            self._snapshot, self._looked_at, self._seen = snapshot, now, Seen()
+        if is_ahead:
+            await self._on_gap()
 
     async def missed(self, connection: Connection) -> AsyncIterator[tuple[int, str]]:
         """Yield what this reader has not handed on, number and text, and move the place."""
         found = await rows(connection, "bus_since", seen=self._snapshot)
+        snapshot, looked_at, _ = found[0]
+        if self._looked_at is not None and looked_at - self._looked_at > KEPT - MARGIN:
+            await self._on_gap()
         numbers = [
             number for _, _, number in found if number is not None and number not in self._seen
         ]
@@ -70,4 +66,4 @@ class Reader:
                 if self.take(number):
                     yield number, text
         # After the last one: who is interrupted begins at the old place again.
-        self._snapshot, self._looked_at, _ = found[0]
+        self._snapshot, self._looked_at = snapshot, looked_at

@@ -51,7 +51,8 @@
         }
     }
 
-    const socket = window.io();
+    // Polling first would need a balancer that keeps a client on one process.
+    const socket = window.io({transports: ["websocket", "polling"]});
 
     socket.on("connect", () => {
         // Without a number there is nothing to go on from: the table is read anew.

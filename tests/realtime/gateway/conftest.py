@@ -22,7 +22,6 @@ class Site:
 
     def __init__(self) -> None:
         self.application = gateway.wrap(get_asgi_application())
-        self.gateway = self.application.gateway
         config = uvicorn.Config(
             self.application, port=0, log_config=None, access_log=False, lifespan="on"
         )
@@ -38,6 +37,10 @@ class Site:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+    @property
+    def gateway(self) -> Any:
+        return self.application.gateway
 
     def run(self, work: Any) -> Any:
         """Run a coroutine on the loop that serves."""

@@ -101,6 +101,19 @@ def test_a_gap_that_cannot_be_closed_is_a_resync_of_every_topic(site, client_of,
     assert client.payloads == [1, 2]
 
 
+def test_a_process_that_stood_still_for_too_long_says_so_though_its_connection_lives(
+    site, client_of, make_user
+):
+    client = client_of(make_user(), "news")
+    wait_until(lambda: site.gateway.stream.state is ListenState.LISTENING)
+
+    site.gateway.stream.reader._looked_at -= dt.timedelta(minutes=5)
+    say("news", "x" * 9_000)  # told by its number, so that the bus is looked at
+
+    assert client.await_told(2)[0] == ("resync", {"topic": "news"})
+    assert len(client.payloads) == 1
+
+
 def test_a_database_that_was_set_back_is_a_resync(site, client_of, make_user):
     client = client_of(make_user(), "news")
     say("news", 1)
