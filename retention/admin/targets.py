@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.utils import unquote
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
@@ -17,6 +18,7 @@ from jobs.audit import record
 from jobs.markup import State, cut, link, state_mark, time_tag
 from jobs.models import JobRun, JobState
 from jobs.models.audit import Via
+from jobs.pruning import targets
 from jobs.reads.links import object_path
 from jobs.verbs import run_job, schedule_job
 from jobs.verbs.targets import kept_reason
@@ -30,6 +32,7 @@ from retention.reads import SWEEP, TargetItem, target_rows
 from retention.sweep import configured_targets
 
 KEPT = State(shape="—", tone="quiet", word="kept for ever")
+GONE = State(shape="▲", tone="warn", word="not declared")
 OFF = State(shape="—", tone="quiet", word="not swept")
 SWEPT = State(shape="●", tone="good", word="swept")
 ALL = State(shape="▲", tone="warn", word="all at the next sweep")
@@ -124,7 +127,11 @@ class TargetConfigAdmin(ReadOnlyAdmin):
     ) -> HttpResponse:
         if request.method == "POST" and self.has_change_permission(request):
             add_rows()  # of an app that was installed since the last migrate
-        return AnyModelAdmin.change_view(self, request, object_id, form_url, extra_context)
+        target = targets.find(unquote(object_id))
+        context = {"title": target.label, "subtitle": target.name} if target else {}
+        return AnyModelAdmin.change_view(
+            self, request, object_id, form_url, {**context, **(extra_context or {})}
+        )
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:  # noqa: FBT001
         if not {"days", "enabled"} & set(form.changed_data):
@@ -147,7 +154,10 @@ class TargetConfigAdmin(ReadOnlyAdmin):
             request,
             "retention/admin/preview.html",
             title="What the next sweep would delete",
-            preview=preview(configured_targets()),
+            counted=[
+                (object_path(TargetConfig, item.id), item)
+                for item in preview(configured_targets()).items
+            ],
             back=self.list_path,
         )
 
@@ -166,9 +176,11 @@ class TargetConfigAdmin(ReadOnlyAdmin):
 
 def state_of(item: TargetItem) -> State:
     """Return how a target is, by its days and by its last sweep."""
+    if not item.declared:
+        return GONE
     if not item.enabled:
         return OFF
-    if item.days is None or not item.declared:
+    if item.days is None:
         return KEPT
     if item.last is not None and item.last.error:
         return FAILED
