@@ -21,9 +21,9 @@ from django.db import transaction
 
 import realtime
 from realtime import outbox, tokens
-from tests.bench.audience import TOPIC
 from tests.bench.pickup import PAUSE_SECONDS, notify_once
 from tests.bench.workers import wait_until, workers
+from tests.realtime.audience import TOPIC
 from tests.realtime.raw import DeafClient
 
 JOB = "realtime.outbox"
@@ -155,7 +155,15 @@ class Audience:
 
 @contextlib.contextmanager
 def _audience(url: str, token: str, *, clients: int, events: int) -> Iterator[Audience]:
-    command = [sys.executable, "-m", "tests.bench.audience", url, token, str(clients), str(events)]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.realtime.audience",
+        url,
+        token,
+        str(clients),
+        str(events),
+    ]
     with subprocess.Popen(
         command, cwd=settings.BASE_DIR, stdout=subprocess.PIPE, text=True
     ) as process:
