@@ -28,9 +28,9 @@ def search_condition(term: str, keys: Mapping[str, str]) -> Q | None:
 
 def search_help(noun: str, keys: Mapping[str, str]) -> str:
     """Return the line that says what can be searched for."""
-    return (
-        f"Exact matches only: {', '.join([f'the id of a {noun}', *(f'{name}:…' for name in keys)])}"
-    )
+    article = "an" if noun[:1].lower() in "aeio" else "a"
+    what = [f"the id of {article} {noun}", *(f"{name}:…" for name in keys)]
+    return f"Exact matches only: {', '.join(what)}"
 
 
 def whole_number(text: str) -> int | None:

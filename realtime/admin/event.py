@@ -8,6 +8,7 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from jobs.admin.base import BigTableAdmin
@@ -67,7 +68,7 @@ class OutboxEventAdmin(VerbAdmin, BigTableAdmin):
     verbs = (RETRY,)
     verb_scopes = {DEAD: STATES[DEAD]}
     list_filter = (StateFilter,)
-    list_display = ("number", "what", "audience_words", "key", "state", "tries", "due", "written")
+    list_display = ("number", "what", "audience_words", "state", "tries", "due", "written")
 
     def read_rows(self) -> QuerySet[OutboxEvent]:
         return event_rows()
@@ -85,17 +86,15 @@ class OutboxEventAdmin(VerbAdmin, BigTableAdmin):
     def number(self, row: Any) -> SafeString | str:
         return self.row_link(row, row.pk)
 
-    @admin.display(description="topic, event")
-    def what(self, row: Any) -> str:
-        return f"{cut(row.topic, 60)} · {cut(row.event, 40)}"
+    @admin.display(description="topic, event, ordering key")
+    def what(self, row: Any) -> SafeString:
+        head = f"{cut(row.topic, 60)} · {cut(row.event, 40)}"
+        key = cut(row.ordering_key or "", 40)
+        return format_html('{} <span class="console-quiet">{}</span>', head, key)
 
     @admin.display(description="for")
     def audience_words(self, row: Any) -> str:
         return event_item(row).mode
-
-    @admin.display(description="ordering key")
-    def key(self, row: Any) -> str:
-        return cut(row.ordering_key or "", 40)
 
     @admin.display(description="status")
     def state(self, row: Any) -> SafeString:
