@@ -11,7 +11,7 @@ from django.db import connection
 
 from jobs.models import JobRun
 from tests.conftest import wait_until
-from tests.crash.harness import Fleet, url_of
+from tests.crash.harness import LIMIT_SECONDS, Fleet, url_of
 from tests.retention.conftest import days_ago
 
 pytestmark = [pytest.mark.crash, pytest.mark.timeout(120)]
@@ -42,8 +42,9 @@ def half_way() -> bool:
 
 def test_a_worker_ends_after_its_batch_and_the_next_run_sweeps_the_rest(fleet):
     worker = fleet.start("--only", "retention.sessions")
+    worker.await_start()
     assert fleet.run("jobs", "run", "retention.sessions").wait() == 0
-    wait_until(half_way)
+    wait_until(half_way, seconds=LIMIT_SECONDS)
 
     code = worker.stop()
 
@@ -66,7 +67,7 @@ def test_a_worker_ends_after_its_batch_and_the_next_run_sweeps_the_rest(fleet):
 
 def test_the_command_ends_after_its_batch_too(fleet):
     command = fleet.run("retention", "run", "--yes", "--json", "--target", "sessions")
-    wait_until(half_way)
+    wait_until(half_way, seconds=LIMIT_SECONDS)
 
     command.send(signal.SIGTERM)
 
