@@ -85,7 +85,7 @@ for _app in (jobs, emails, deletions, realtime, retention):
     for _setting in _app.conf.SETTINGS:
         globals()[_setting.name] = env.read(_setting)
 realtime.conf.check_heartbeat(
-    lease_ms=env.read(realtime.conf.LEASE_MS), heartbeat_ms=env.read(realtime.conf.HEARTBEAT_MS)
+    lease_ms=globals()["REALTIME_LEASE_MS"], heartbeat_ms=globals()["REALTIME_HEARTBEAT_MS"]
 )
 EMAIL_DELIVERY_URL = emails.conf.DELIVERY_URL.parse(
     env.text("EMAIL_DELIVERY_URL")

@@ -13,7 +13,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import F, TextField, Value
@@ -23,6 +23,7 @@ from jobs import backoff
 from jobs.claims.holdings import holdings, suspect_gate
 from jobs.claims.limit import heartbeat_guard
 from jobs.claims.policy import ClaimPolicy, Counts, Lease
+from jobs.claims.settlement import Completion, Settlement
 from jobs.claims.writes import both, fenced_update
 from jobs.clock import ClockTime, from_now
 from jobs.errors import LostClaimError
@@ -33,21 +34,6 @@ from jobs.redaction import mask_secrets
 from jobs.transactions import short_transaction, write_shortly
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(kw_only=True)
-class Settlement:
-    """Rows that a statement of the caller's own settles, and the ids that it returned."""
-
-    ids: Collection[int]
-    changed: set[int] = field(default_factory=set)
-
-
-@dataclass(kw_only=True)
-class Completion(Settlement):
-    """The same, with the statement that marks them done."""
-
-    statement: str
 
 
 @dataclass(frozen=True, kw_only=True)
