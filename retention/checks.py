@@ -16,7 +16,7 @@ from typing import Any
 
 from django.core import checks
 from django.core.exceptions import FieldDoesNotExist
-from django.db.models import DateTimeField, Q
+from django.db.models import DateTimeField, Model, Q
 
 from jobs import pruning
 from jobs.errors import SettingError
@@ -93,16 +93,17 @@ def check_age(prunable: Prunable) -> Messages:
 def check_pointing(prunable: Prunable) -> Messages:
     """Whatever points at a deleted row goes along, or the database sees to it."""
     along = {(item.model, item.column) for item in prunable.along}
-    for model in (prunable.model, *(item.model for item in prunable.along)):
-        for field in pointing_at(model):
-            if (field.model, field.name) not in along:
-                yield _error(
-                    prunable,
-                    f"{field.model._meta.label}.{field.name} points at its rows.",
-                    hint="Let those rows go along, along=(Along(model=…, column=…),), or declare "
-                    "them as a target with a lower order and let the database set the key null.",
-                    number=4,
-                )
+    pointing = [f for f in pointing_at(prunable.model) if (f.model, f.name) not in along]
+    # What goes along is found by the key of the deleted row, so nothing follows it in turn.
+    pointing += [field for item in prunable.along for field in pointing_at(item.model)]
+    for field in pointing:
+        yield _error(
+            prunable,
+            f"{field.model._meta.label}.{field.name} points at its rows.",
+            hint="Let those rows go along, along=(Along(model=…, column=…),), or sweep them "
+            "before by a target of their own, and let the database set such a key null.",
+            number=4,
+        )
 
 
 def check_along(prunable: Prunable) -> Messages:
@@ -114,6 +115,13 @@ def check_along(prunable: Prunable) -> Messages:
         except FieldDoesNotExist as error:
             yield _error(prunable, f"{name} is not there: {error}", number=4)
             continue
+        if field.is_relation and not _names_rows_of(field, prunable.model):
+            yield _error(
+                prunable,
+                f"{name} does not name its rows by their key.",
+                hint="By other values other rows would go along.",
+                number=4,
+            )
         if not is_looked_up_by_index(item.model, field):
             yield _error(
                 prunable,
@@ -121,6 +129,11 @@ def check_along(prunable: Prunable) -> Messages:
                 hint="Each deleted row would read that whole table.",
                 number=5,
             )
+
+
+def _names_rows_of(field: Any, model: type[Model]) -> bool:
+    is_there = field.remote_field.model._meta.concrete_model is model._meta.concrete_model
+    return is_there and field.target_field.primary_key
 
 
 def age_fields(prunable: Prunable) -> tuple[Any, Any]:

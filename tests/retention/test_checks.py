@@ -137,6 +137,37 @@ def test_e004_and_e005_what_points_at_a_deleted_row_goes_along_by_an_index() -> 
     ]
 
 
+@isolate_apps("tests.testapp")
+def test_e004_what_goes_along_names_the_deleted_row_and_no_other() -> None:
+    class Parcel(models.Model):
+        at = models.DateTimeField(db_index=True)
+        code = models.TextField(unique=True)
+
+        class Meta:
+            app_label = "testapp"
+
+    class Label(models.Model):
+        code = models.ForeignKey(Parcel, to_field="code", on_delete=models.CASCADE)
+
+        class Meta:
+            app_label = "testapp"
+
+    class Stamp(models.Model):
+        label = models.ForeignKey(Label, on_delete=models.CASCADE)
+
+        class Meta:
+            app_label = "testapp"
+
+    along = (Along(model=Label, column="code"), Along(model=Stamp, column="label"))
+    found = check_targets(declared=[target(Parcel, "at", along=along)])
+
+    assert [message.msg.partition(": ")[2] for message in found] == [
+        "testapp.Stamp.label points at its rows.",
+        "testapp.Label.code does not name its rows by their key.",
+        "testapp.Stamp.label does not name its rows by their key.",
+    ]
+
+
 def test_e005_a_plain_number_that_names_the_row_needs_an_index_too() -> None:
     by_number = Along(model=ActivityLog, column="run_id")
     by_text = Along(model=ActivityLog, column="message")
