@@ -45,21 +45,28 @@ class Ear:
 
 def main() -> None:
     url, token, count, total = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-    ears = [Ear(connect(url, token)) for _ in range(count)]
+    ears: list[Ear] = []
     chooser = selectors.DefaultSelector()
-    for ear in ears:
-        chooser.register(ear.client, selectors.EVENT_READ, ear)
+    for _ in range(count):
+        ears.append(Ear(connect(url, token)))
+        chooser.register(ears[-1].client, selectors.EVENT_READ, ears[-1])
+        hear(chooser, seconds=0.0)
     print("ready", flush=True)
     end = time.monotonic() + LIMIT_SECONDS
     while any(len(ear.arrivals) < total for ear in ears) and time.monotonic() < end:
-        for key, _ in chooser.select(1.0):
-            key.data.hear()
+        hear(chooser, seconds=1.0)
     if (least := min(len(ear.arrivals) for ear in ears)) < total:
         raise SystemExit(f"a client was told {least} of {total} within {LIMIT_SECONDS} s")
     ended = max(ear.arrivals[-1] for ear in ears)
     most = max(len(ear.arrivals) for ear in ears)
     found = {"arrivals": ears[0].arrivals, "ended": ended, "most": most}
     print(json.dumps(found), flush=True)
+
+
+def hear(chooser: selectors.BaseSelector, *, seconds: float) -> None:
+    """Let each client hear what has come, or what comes within so many seconds."""
+    for key, _ in chooser.select(seconds):
+        key.data.hear()
 
 
 def connect(url: str, token: str) -> DeafClient:
