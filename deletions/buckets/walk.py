@@ -24,8 +24,8 @@ FAILED_KEPT = 20
 # Batches in a row of which nothing went, for reasons that may pass: the store is not well.
 MOST_REFUSED = 3
 # Keys that are known already are deleted without listing them once more; a listing in between
-# takes at most a fifth of the time. Some servers look at a whole bucket for each page of it.
-LISTING_SHARE = 4
+# takes at most a tenth of the time. Some servers look at a whole bucket for each page of it.
+LISTING_SHARE = 9
 
 Item = TypeVar("Item", bound=Hashable)
 Cursor = TypeVar("Cursor")
