@@ -16,6 +16,8 @@ from jobs.claims.holdings import holdings
 from tests import emptying
 from tests.forms import FULL, form
 
+pytest_plugins = ["tests.stores.fixtures"]
+
 # The same examples in every run of `make test`: a failure is somebody's change, not luck.
 # ENGINEROOM_FULL=1 looks for new ones.
 hypothesis_settings.register_profile(

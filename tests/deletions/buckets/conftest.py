@@ -14,7 +14,6 @@ from jobs.models.run import Trigger
 from jobs.objectstore import ObjectStore, open_store
 from jobs.runner import PassRunner
 from jobs.stopping import StopSignal
-from tests.stores.fixtures import *  # noqa: F403
 
 JOB = "deletions.buckets"
 Empty = Callable[..., Counter[str]]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from urllib.parse import quote
 
 import pytest
 from django.core import checks
@@ -91,8 +92,6 @@ SECRETS = st.text(st.characters(codec="ascii", exclude_characters="/?#@[]\\"), m
 
 @given(key=st.from_regex(r"[A-Z]{16}", fullmatch=True), secret=SECRETS)
 def test_no_secret_is_in_what_is_stored_or_shown(key, secret):
-    from urllib.parse import quote
-
     url = f"s3://{key}:{quote(secret, safe='')}@store.example/"
 
     assert parse_endpoint(url).secret == secret

@@ -20,13 +20,17 @@ from jobs.objectstore import (
     VersionPage,
     open_store,
 )
+from tests.forms import FULL
+
+# It does all of it more slowly; what it alone does is in the short form too.
+IN_FULL = pytest.mark.skipif(not FULL, reason="Swift takes long: with ENGINEROOM_FULL=1")
 
 
 @pytest.fixture(
     params=[
         "file",
         pytest.param("rclone", marks=pytest.mark.stores),
-        pytest.param("swift", marks=pytest.mark.stores),
+        pytest.param("swift", marks=[pytest.mark.stores, IN_FULL]),
     ]
 )
 def store(request, tmp_path):
@@ -68,7 +72,7 @@ def test_a_prefix_is_a_beginning_of_keys_and_no_directory(store, filled):
 def test_a_batch_confirms_each_key_also_one_that_is_not_there(store, filled):
     result = store.delete_batch(filled, ["a", "b/c", "never/there"])
 
-    assert result == BatchResult(deleted=("a", "b/c", "never/there"))
+    assert (sorted(result.deleted), result.errors) == (["a", "b/c", "never/there"], ())
     assert store.list_page(filled).keys == ("b.txt", "b/c2/d", "ü")
 
 

@@ -26,6 +26,7 @@ from jobs.objectstore import (
     StoreError,
     open_store,
 )
+from tests.forms import form
 from tests.stores.keys import ODD_KEYS, PATHS
 
 NO_PATHS = (
@@ -282,15 +283,15 @@ def test_folders_without_files_go_with_the_bucket(store, root):
 
 def test_a_deep_tree_is_listed_and_deleted(store, root):
     deep = os.open(root / "b", os.O_RDONLY)
-    for _ in range(150):
+    for _ in range(100):
         os.mkdir("d", dir_fd=deep)
         below = os.open("d", os.O_RDONLY, dir_fd=deep)
         os.close(deep)
         deep = below
     os.close(deep)
-    write(store, "/".join(["e"] * 150))
+    write(store, "/".join(["e"] * 100))
 
-    assert store.list_page("b").keys == ("/".join(["e"] * 150),)
+    assert store.list_page("b").keys == ("/".join(["e"] * 100),)
     store.delete_batch("b", store.list_page("b").keys)
     store.drop_bucket("b")
 
@@ -421,7 +422,10 @@ KEYS = st.lists(NAMES.filter(lambda name: name not in (".", "..")), min_size=1, 
 
 
 @given(paths=st.sets(KEYS.map("/".join), max_size=12), limit=st.integers(1, 5))
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=form(short=20, full=200),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 def test_pages_hold_every_key_once_in_the_order_of_bytes(tmp_path_factory, paths, limit):
     root = tmp_path_factory.mktemp("pages")
     store = open_store(root.as_uri())

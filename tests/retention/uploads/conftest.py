@@ -20,7 +20,6 @@ from retention.models import UploadReservation, UploadStatus
 from retention.uploads import Reserved, reserve
 from retention.uploads.expiring import release_expired
 from tests.retention.conftest import context_of
-from tests.stores.fixtures import *  # noqa: F403
 
 JOB = "retention.uploads"
 
