@@ -24,7 +24,7 @@ from tests.stores.rclone import KEY, SECRET, Rclone
 JOB = "deletions.buckets"
 BUCKET, WARM_UP = "bench", "warm-up"
 IN_DIRECTORY = 1000
-MEMORY = Path("/dev/shm")  # noqa: S108 (Linux only; else wherever temporary files go)
+MEMORY = Path("/dev/shm")
 LONGEST_SECONDS = 300.0
 LASTED = "SELECT extract(epoch FROM done_at - created_at) FROM bucket_deletion_jobs WHERE id = %s"
 
