@@ -44,6 +44,7 @@ def _policy(
         order_key="ordering_key",
         batch=batch,
         whole_claims=True,
+        durable_claims=False,
         backoff_ms=backoff_ms,
         done_status=OutboxStatus.COMPLETED,
         dead_status=OutboxStatus.FAILED,

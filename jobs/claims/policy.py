@@ -107,6 +107,9 @@ class ClaimPolicy:
     most_in_work: int | None = None
     # The handler takes a whole claim at once, so all of it has begun when it is claimed.
     whole_claims: bool = False
+    # A crash of the database may not forget a claim of whole claims. It may where the work is
+    # in this database too and is forgotten with it.
+    durable_claims: bool = True
     backoff_ms: Sequence[int] = field(default_factory=conf.RETRY_BACKOFF_MS.get)
     max_interruptions: int = 5
     done_status: str = "done"

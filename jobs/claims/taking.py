@@ -78,7 +78,7 @@ class ClaimAttempt:
         Where each row is begun by a fenced and durable write of its own before it is worked
         on, the claim need not be flushed: that write flushes it, or finds it gone.
         """
-        is_durable = self.policy.whole_claims
+        is_durable = self.policy.whole_claims and self.policy.durable_claims
         *_, found = run_shortly(
             self.policy.using, *claim_guard(self.policy), self.statement, is_durable=is_durable
         )
