@@ -48,6 +48,10 @@ class DeafClient:
         self._protocol.send_text(text.encode())
         self._write()
 
+    def pong(self, data: bytes) -> None:
+        self._protocol.send_pong(data)
+        self._write()
+
     @property
     def is_open(self) -> bool:
         """Whether this side has not closed."""
