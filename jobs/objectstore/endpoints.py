@@ -91,7 +91,7 @@ def _s3(parts: SplitResult) -> S3Endpoint:
     if parts.netloc and not parts.hostname:
         raise EndpointError(_masked(parts), "it names no host")
     if bool(parts.username) != bool(parts.password):
-        raise EndpointError(_masked(parts), "give both the key and the secret, or neither")
+        raise EndpointError(_masked(parts), "a key has its password after a colon, KEY:…@")
     query = _query(parts)
     return S3Endpoint(
         host=parts.netloc.rpartition("@")[2].lower(),
@@ -117,8 +117,9 @@ def _is_secure(parts: SplitResult, word: str) -> bool:
 
 
 def _masked(parts: SplitResult) -> str:
+    if parts.scheme == "file" and "@" not in parts.netloc:
+        return f"file://{parts.netloc}{parts.path}{'?…' if parts.query or parts.fragment else ''}"
     # Nothing of the user part, and nothing after the host: a secret with a / or a ? in it,
     # not escaped, has ended up there.
-    host = parts.netloc.rpartition("@")[2] if "@" in parts.netloc else "…"
-    shown = f"{parts.path}" if parts.scheme == "file" else ""
-    return f"{parts.scheme or '…'}://{shown or host}"
+    _, at, host = parts.netloc.rpartition("@")
+    return f"{parts.scheme or '…'}://…{at}{host if at else ''}"

@@ -50,7 +50,12 @@ _KINDS = {
     ErrorKind.NO_BUCKET: ("NoSuchBucket",),
     # MissingContentMD5, and in the words of some stores InvalidRequest with it: they know none
     # of the newer checksums (boto/boto3#4392).
-    ErrorKind.BATCH_REFUSED: ("MalformedXML", "MissingContentMD5", "NotImplemented"),
+    ErrorKind.BATCH_REFUSED: (
+        "InvalidRequest",
+        "MalformedXML",
+        "MissingContentMD5",
+        "NotImplemented",
+    ),
 }
 _BY_CODE = {code: kind for kind, codes in _KINDS.items() for code in codes}
 

@@ -8,7 +8,7 @@ import pytest
 
 import emails.conf
 import jobs.conf
-from jobs.conf import Address, Setting, Switch, WebUrl, Whole, Wholes
+from jobs.conf import Address, Setting, StoreUrl, Switch, WebUrl, Whole, Wholes
 from jobs.errors import MissingSettingError, SettingError
 from project import env
 
@@ -17,6 +17,13 @@ NOT_A_SWITCH = ["yes", "ON", "true", "1", "on off"]
 NOT_AN_ADDRESS = ["x", "x:70000", "x:-1", ":80", "[::1", "[::1]", "::1:80", "[nonsense]:80", "x:y"]
 # Their paths may be secrets, so they are shown as their scheme only.
 NOT_A_WEB_URL = ["hook", "ftp://h/x", "https://", "https://h:0/x", "https://h:x/y", "http://[::1/x"]
+# Any part of one may be a secret that was not escaped.
+NOT_A_STORE = [
+    *("/srv/objects", "file://", "file:///", "file://host/dir", "file:///dir?x=1"),
+    *("http://store.example/", "s3://store.example/bucket", "s3://KEY@store.example/"),
+    *("s3://KEY:secret@store.example/bucket", "s3://KEY:secret/x@store.example/"),
+    *("s3://store.example:99999/", "s3://store.example/?secure=maybe", "s3://[::1/"),
+]
 NOT_POSTGRES = [
     "garbage",
     "mysql://u:p@h/x",
@@ -60,6 +67,9 @@ BAD_TEXTS = {
     ],
 }
 
+# What this site keeps in its own directory.
+SITE_DEFAULTS = {"OBJECT_STORE_URL": (env.var_directory() / "objects").as_uri()}
+
 
 def bad_texts(setting: Setting) -> list[str]:
     match setting:
@@ -73,6 +83,8 @@ def bad_texts(setting: Setting) -> list[str]:
             return NOT_AN_ADDRESS
         case WebUrl():
             return NOT_A_WEB_URL
+        case StoreUrl():
+            return NOT_A_STORE
     raise AssertionError(f"no bad values are known for {setting}")
 
 
@@ -141,7 +153,8 @@ def test_the_password_of_a_refused_url_is_not_shown(name, monkeypatch):
 def test_every_setting_is_read_and_an_empty_one_is_its_default(setting, monkeypatch):
     monkeypatch.setenv(setting.name, "")
 
-    assert read_settings()[setting.name] == setting.default
+    expected = SITE_DEFAULTS.get(setting.name, setting.default)
+    assert read_settings()[setting.name] == expected
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ def test_a_wrong_endpoint_in_the_settings_is_an_error_of_the_checks(settings):
     found = [message for message in checks.run_checks() if message.id == "jobs.E008"]
 
     assert len(found) == 1
-    assert "OBJECT_STORE_URL=s3://store.example" in found[0].msg
+    assert "OBJECT_STORE_URL=s3://…@store.example" in found[0].msg
     assert "tops3cret" not in found[0].msg
 
 

@@ -24,6 +24,7 @@ from jobs.objectstore.kinds import kind_of
         ("NoSuchBucket", 404, ErrorKind.NO_BUCKET),
         ("MalformedXML", 400, ErrorKind.BATCH_REFUSED),
         ("MissingContentMD5", 400, ErrorKind.BATCH_REFUSED),
+        ("InvalidRequest", 400, ErrorKind.BATCH_REFUSED),
         ("SomethingNew", 400, ErrorKind.OTHER),
         ("\u0665\u0660\u0660", None, ErrorKind.OTHER),
         ("", None, ErrorKind.OTHER),
