@@ -36,5 +36,6 @@ BUCKET_STATES: Mapping[str, State] = {
 PHASE_STATES: Mapping[str, State] = {
     "done": State(shape="●", tone="good", word="done"),
     "current": State(shape="◐", tone="busy", word="at it"),
+    "halted": State(shape="▲", tone="warn", word="not finished"),
     "todo": State(shape="○", tone="quiet", word="to come"),
 }

@@ -76,7 +76,7 @@ class PhaseItem:
     """One phase: done, current or to come."""
 
     name: str
-    state: str  # done, current, todo
+    state: str  # done, current, halted (nobody is at it), todo
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,19 +136,15 @@ def state_of(row: Any) -> str:
     return str(row.status)
 
 
-def phases_of(phase: str, *, is_done: bool, has_prefix: bool) -> tuple[PhaseItem, ...]:
+def phases_of(phase: str, *, status: str, has_prefix: bool) -> tuple[PhaseItem, ...]:
     """Return the phases of a job that is in one of them. A pure function."""
     names = [name for name in BucketPhase.values if not (has_prefix and name == "bucket")]
-    place = len(names) if is_done else names.index(phase)
+    place = len(names) if status == BucketStatus.DONE else names.index(phase)
+    here = {BucketStatus.PROCESSING: "current", BucketStatus.PENDING: "todo"}.get(status, "halted")
+    states = ["done"] * place + [here] + ["todo"] * len(names)
     return tuple(
-        PhaseItem(name=name, state=_phase_state(number, place)) for number, name in enumerate(names)
+        PhaseItem(name=name, state=state) for name, state in zip(names, states, strict=False)
     )
-
-
-def _phase_state(number: int, place: int) -> str:
-    if number == place:
-        return "current"
-    return "done" if number < place else "todo"
 
 
 def _fields(row: Any) -> dict[str, Any]:
@@ -172,10 +168,9 @@ def _fields(row: Any) -> dict[str, Any]:
 
 
 def _detail(row: Any) -> BucketDetail:
-    is_done = row.status == BucketStatus.DONE
     return BucketDetail(
         **_fields(row),
-        phases=phases_of(row.phase, is_done=is_done, has_prefix=bool(row.prefix)),
+        phases=phases_of(row.phase, status=row.status, has_prefix=bool(row.prefix)),
         failed_keys=tuple(FailedKeyItem(**failed) for failed in row.failed_keys),
         last_error=row.last_error,
         claimed_by=row.claimed_by or "",

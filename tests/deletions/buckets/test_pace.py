@@ -65,8 +65,9 @@ def test_the_estimate_is_never_negative_and_nothing_when_all_is_gone(deleted, mo
 
 
 def test_phases_before_the_current_one_are_done_and_a_prefix_has_no_last_one():
-    whole = phases_of("uploads", is_done=False, has_prefix=False)
-    part = phases_of("verify", is_done=True, has_prefix=True)
+    whole = phases_of("uploads", status="processing", has_prefix=False)
+    part = phases_of("verify", status="done", has_prefix=True)
+    halted = phases_of("versions", status="failed", has_prefix=True)
 
     assert [(phase.name, phase.state) for phase in whole] == [
         ("objects", "done"),
@@ -77,6 +78,7 @@ def test_phases_before_the_current_one_are_done_and_a_prefix_has_no_last_one():
     ]
     assert {phase.state for phase in part} == {"done"}
     assert len(part) == 4
+    assert [phase.state for phase in halted] == ["done", "halted", "todo", "todo"]
 
 
 def test_the_policy_follows_the_settings(settings):

@@ -153,7 +153,7 @@ def test_one_is_shown_by_its_id_or_the_name_of_its_bucket_with_the_failed_keys(d
     shown = json.loads(plain)
     assert set(shown) == {field.name for field in dataclasses.fields(get_bucket(job.pk))}
     assert shown["failed_keys"][0]["code"] == "AccessDenied"
-    assert shown["phases"][0] == {"name": "objects", "state": "current"}
+    assert shown["phases"][0] == {"name": "objects", "state": "halted"}
 
 
 def test_an_unknown_one_names_the_nearest_and_ends_with_one(db):
