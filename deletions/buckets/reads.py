@@ -31,6 +31,8 @@ STATES: Mapping[str, Q] = {
     BucketStatus.DONE: Q(status=BucketStatus.DONE),
     BucketStatus.CANCELLED: Q(status=BucketStatus.CANCELLED),
 }
+# How the phase is that a job has come to.
+HERE: Mapping[str, str] = {BucketStatus.PROCESSING: "current", BucketStatus.PENDING: "todo"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,8 +142,7 @@ def phases_of(phase: str, *, status: str, has_prefix: bool) -> tuple[PhaseItem, 
     """Return the phases of a job that is in one of them. A pure function."""
     names = [name for name in BucketPhase.values if not (has_prefix and name == "bucket")]
     place = len(names) if status == BucketStatus.DONE else names.index(phase)
-    here = {BucketStatus.PROCESSING: "current", BucketStatus.PENDING: "todo"}.get(status, "halted")
-    states = ["done"] * place + [here] + ["todo"] * len(names)
+    states = ["done"] * place + [HERE.get(status, "halted")] + ["todo"] * len(names)
     return tuple(
         PhaseItem(name=name, state=state) for name, state in zip(names, states, strict=False)
     )
