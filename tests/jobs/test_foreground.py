@@ -38,7 +38,7 @@ def test_it_is_recorded_as_run_by_hand_and_audited() -> None:
     )  # fmt: skip
     assert found.requested_by.startswith("cli:")
     assert AuditLog.objects.get().detail == {"run_id": found.pk}
-    assert not open_runs.runs
+    assert found.pk not in open_runs.runs
 
 
 def test_while_it_goes_on_no_worker_begins_another_and_its_lease_moves_on(settings) -> None:
