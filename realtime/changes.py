@@ -7,6 +7,7 @@ events of a row have their ids in the order of its changes.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,9 +15,11 @@ from django.db.models import Model, QuerySet
 
 from realtime import audience, outbox
 from realtime.declarations import ModelDeclaration, Sight
+from realtime.errors import PayloadTooLargeError
 from realtime.outbox import USING, NewEvent
 from realtime.sight import Captured, captured, readers_of
 
+logger = logging.getLogger(__name__)
 Readers = frozenset[str]
 RESYNC = "resync"
 
@@ -81,10 +84,16 @@ def _saved(declaration: ModelDeclaration, row: Model, event: str, readers: Reade
             who = audience.nobody()
         case _:
             who = audience.users(readers)
+    try:
+        payload = outbox.encoded(declaration.payload(row))
+    except PayloadTooLargeError as error:
+        # The change is not refused for it: who may see the row reads it.
+        logger.warning("payload_too_large key=%s error=%s", declaration.key(row.pk), error)
+        event, payload = RESYNC, "{}"
     return NewEvent(
         topic=declaration.topic,
         event=event,
-        payload=outbox.encoded(declaration.payload(row)),
+        payload=payload,
         audience=who,
         ordering_key=declaration.key(row.pk),
     )

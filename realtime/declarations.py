@@ -7,7 +7,7 @@ An app declares them in its module ``realtime``, which is read at the start.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -79,13 +79,6 @@ def declare_model(
     return declaration
 
 
-def withdraw_model(model: type[Model]) -> None:
-    """Forget a declaration: the model's changes are published no more."""
-    declaration = _by_model.pop(model, None)
-    if declaration is not None:
-        _by_topic.pop(declaration.topic, None)
-
-
 def of_model(model: type[Model]) -> ModelDeclaration | None:
     """Return the declaration of a model, of the one it is a proxy of, or of a parent."""
     for candidate in model.__mro__:
@@ -108,11 +101,6 @@ def of_topic(topic: str) -> ModelDeclaration | None:
     return _by_topic.get(topic)
 
 
-def declared() -> Iterator[ModelDeclaration]:
-    """Return all declarations, by topic."""
-    return iter(sorted(_by_topic.values(), key=lambda declaration: declaration.topic))
-
-
 def _check(declaration: ModelDeclaration) -> None:
     meta = declaration.model._meta
     topic, readers = declaration.topic, cast("Any", declaration.readers)
@@ -122,9 +110,13 @@ def _check(declaration: ModelDeclaration) -> None:
         raise DeclarationError(meta.label, f"topic={topic!r} is not printable text of 1 to 200")
     if declaration.model in _by_model:
         raise DeclarationError(meta.label, "it is declared already")
+    for other in _by_model:
+        if issubclass(declaration.model, other) or issubclass(other, declaration.model):
+            problem = f"{other._meta.label} is declared, whose rows are its rows too"
+            raise DeclarationError(meta.label, problem)
     if topic in _by_topic:
-        other = _by_topic[topic].model._meta.label
-        raise DeclarationError(meta.label, f"topic={topic!r} belongs to {other} already")
+        label = _by_topic[topic].model._meta.label
+        raise DeclarationError(meta.label, f"topic={topic!r} belongs to {label} already")
     if not isinstance(readers, Sight) and not callable(readers):
         problem = f"readers={readers!r} is not a function, EVERYONE or NOBODY"
         raise DeclarationError(meta.label, problem)

@@ -184,6 +184,14 @@ def test_a_rule_that_raises_admits_nobody_and_stops_no_change(caplog: Any) -> No
     assert "read_rule_failed model=testapp.Note" in caplog.text
 
 
+def test_a_row_of_more_than_a_megabyte_is_saved_and_to_be_read_by_who_may_see_it() -> None:
+    note = Note.objects.create(owner="7", title="x" * 1_000_001)
+
+    row = OutboxEvent.objects.get()
+    assert (row.event, row.payload, row.audience["users"]) == ("resync", {}, ["7"])
+    assert row.ordering_key == f"testapp_note:{note.pk}"
+
+
 def test_changing_publishes_what_the_rule_sees_elsewhere() -> None:
     note = Note.objects.create(owner="7", title="a")
     share = Share.objects.create(note=note, user="8")
@@ -245,7 +253,7 @@ def test_a_captured_audience_can_be_published_by_hand() -> None:
         ({"topic": "notes"}, "belongs to testapp.Note already"),
         ({"topic": "a\n"}, "is not printable text"),
         ({"fields": ("nonsense",)}, "'nonsense' is not one of its fields"),
-        ({"model": Poster, "topic": "p", "fields": ("notice_ptr", "id")}, "is the primary key"),
+        ({"model": Poster}, "testapp.Notice is declared, whose rows are its rows too"),
         ({"readers": None}, "is not a function, EVERYONE or NOBODY"),
         ({"model": LoudNotice}, "it has no table of its own"),
     ],
