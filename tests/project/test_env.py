@@ -6,8 +6,11 @@ import runpy
 
 import pytest
 
+import deletions.conf
 import emails.conf
 import jobs.conf
+import realtime.conf
+import retention.conf
 from jobs.conf import Address, Setting, StoreUrl, Switch, WebUrl, Whole, Wholes
 from jobs.errors import MissingSettingError, SettingError
 from project import env
@@ -88,13 +91,16 @@ def bad_texts(setting: Setting) -> list[str]:
     raise AssertionError(f"no bad values are known for {setting}")
 
 
+OTHERS = (*deletions.conf.SETTINGS, *realtime.conf.SETTINGS, *retention.conf.SETTINGS)
+SETTINGS = (
+    *(*jobs.conf.SETTINGS, *emails.conf.SETTINGS),
+    *(setting for setting in OTHERS if isinstance(setting, Whole)),
+)
+# The one is bound to a third of the other.
+TOGETHER = ("REALTIME_LEASE_MS", "REALTIME_HEARTBEAT_MS")
 CASES = [
     *((name, text) for name, texts in BAD_TEXTS.items() for text in texts),
-    *(
-        (setting.name, text)
-        for setting in (*jobs.conf.SETTINGS, *emails.conf.SETTINGS)
-        for text in bad_texts(setting)
-    ),
+    *((setting.name, text) for setting in SETTINGS for text in bad_texts(setting)),
 ]
 
 
@@ -107,7 +113,7 @@ def read_settings():
 def _plain_environment(monkeypatch):
     monkeypatch.setenv("DATABASE_URL", "postgres://me@db.example.com/shop")
     monkeypatch.setenv("SECRET_KEY", "only-for-tests")
-    for setting in (*jobs.conf.SETTINGS, *emails.conf.SETTINGS):
+    for setting in SETTINGS:
         monkeypatch.delenv(setting.name, raising=False)
 
 
@@ -147,9 +153,7 @@ def test_the_password_of_a_refused_url_is_not_shown(name, monkeypatch):
     assert "hunter2" not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    "setting", [*jobs.conf.SETTINGS, *emails.conf.SETTINGS], ids=lambda setting: setting.name
-)
+@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
 def test_every_setting_is_read_and_an_empty_one_is_its_default(setting, monkeypatch):
     monkeypatch.setenv(setting.name, "")
 
@@ -159,7 +163,7 @@ def test_every_setting_is_read_and_an_empty_one_is_its_default(setting, monkeypa
 
 @pytest.mark.parametrize(
     "setting",
-    [s for s in (*jobs.conf.SETTINGS, *emails.conf.SETTINGS) if isinstance(s, Whole)],
+    [s for s in SETTINGS if isinstance(s, Whole) and s.name not in TOGETHER],
     ids=lambda setting: setting.name,
 )
 def test_the_ends_of_a_range_are_allowed(setting, monkeypatch):
