@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -14,6 +15,8 @@ from tests.conftest import wait_until
 
 BIN = Path(sys.executable).parent
 HOST = "127.0.0.1"
+# So that they are killed when the tests end without a word, as after a time-out.
+BOUND = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
 
 
 class Server:
@@ -32,7 +35,7 @@ class Server:
         """Start it, and wait for nothing."""
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                self.command,
+                [*BOUND, *self.command],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
