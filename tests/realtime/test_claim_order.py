@@ -16,6 +16,7 @@ from jobs.errors import PolicyError
 from jobs.queues import UNFINISHED
 from realtime.models import OutboxEvent
 from realtime.policy import outbox_policy
+from tests.forms import form
 from tests.realtime.working import expire_leases, own_policy, put
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -171,7 +172,7 @@ STEPS = st.lists(
 
 
 @given(STEPS)
-@hypothesis_settings(max_examples=25)
+@hypothesis_settings(max_examples=form(short=15, full=150))
 def test_whatever_happens_no_event_passes_an_earlier_unfinished_one_of_its_key(
     steps: list[tuple[str, int, int]],
 ) -> None:
