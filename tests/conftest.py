@@ -14,6 +14,7 @@ from hypothesis import settings as hypothesis_settings
 from jobs import notifier
 from jobs.claims.holdings import holdings
 from tests import emptying
+from tests.chromium import browser  # noqa: F401 (a fixture)
 from tests.forms import FULL, form
 
 pytest_plugins = ["tests.stores.fixtures"]

@@ -18,7 +18,6 @@ from socketio.exceptions import ConnectionError as SocketConnectionError
 import realtime
 from realtime import tokens
 from realtime.models import RealtimeSession
-from tests.browser.conftest import browser  # noqa: F401 (a fixture)
 from tests.conftest import wait_until
 from tests.crash.harness import ROOT, Fleet
 from tests.crash.test_pooled import pooled_url  # noqa: F401 (a fixture)
@@ -114,9 +113,8 @@ def assert_whole(events, count):
 @pytest.mark.timeout(240)
 @pytest.mark.browser
 def test_every_client_gets_every_event_once_while_listeners_are_ended_all_the_time(
-    make_webs, sockets, request, figures
+    make_webs, sockets, browser, figures
 ):
-    chromium = request.getfixturevalue("browser")
     fleet, webs = make_webs(2)
     fleet.start("--only", "realtime.outbox").await_start()
     token = tokens.token(user())
@@ -125,7 +123,7 @@ def test_every_client_gets_every_event_once_while_listeners_are_ended_all_the_ti
     clients = [sockets.connect(web.url, token=token) for web in webs for _ in range(2)]
     for client in clients:
         assert client.subscribe("news") == {"ok": True}
-    pages = [browser_client(chromium, web.url, token) for web in webs]
+    pages = [browser_client(browser, web.url, token) for web in webs]
 
     with listeners_ended(0.3) as ended:
         for number in range(EVENTS):
@@ -150,9 +148,9 @@ def test_every_client_gets_every_event_once_while_listeners_are_ended_all_the_ti
         assert "Traceback" not in web.output()
 
 
-def browser_client(chromium, url, token):
+def browser_client(browser, url, token):
     """Open a page with JavaScript's own client; what it is told is in `window.told`."""
-    page = chromium.new_context().new_page()
+    page = browser.new_context().new_page()
     page.goto(f"{url}/admin/login/")
     page.add_script_tag(url="/static/realtime/socket.io.min.js")
     page.evaluate(
