@@ -7,10 +7,11 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from deletions.admin.requested import REQUEUE_ALL, RequestedAdmin
 from deletions.admin.states import BUCKET_STATES, PHASE_STATES
 from deletions.buckets import verbs
 from deletions.buckets.reads import (
@@ -24,10 +25,9 @@ from deletions.buckets.reads import (
 from deletions.buckets.words import pace_words, percent, place_words, progress_words
 from deletions.models import BucketDeletionJob, BucketStatus, UserDeletion
 from deletions.reads import DEAD
-from jobs.admin.base import BigTableAdmin
 from jobs.admin.filters import ConditionFilter
-from jobs.admin.verbs import Verb, VerbAdmin, VerbButton
-from jobs.markup import cut, state_mark, time_tag
+from jobs.admin.verbs import Verb
+from jobs.markup import cut, state_mark
 from jobs.models import AuditLog
 from jobs.reads.audit import list_audit
 from jobs.reads.links import list_path, object_path
@@ -67,13 +67,14 @@ class BucketStateFilter(ConditionFilter):
 
 
 @admin.register(BucketDeletionJob)
-class BucketDeletionJobAdmin(VerbAdmin, BigTableAdmin):
+class BucketDeletionJobAdmin(RequestedAdmin):
     object_template = "deletions/admin/bucket.html"
     is_live = True
     empty_words = "No deletion of a bucket was requested yet."
     search_keys = {"bucket": "bucket_name"}
     verbs = (REQUEUE, CANCEL)
     verb_scopes = {DEAD: STATES[DEAD]}
+    revive = (REQUEUE, DEAD, REQUEUE_ALL)
     list_filter = (BucketStateFilter,)
     list_display = ("number", "bucket", "state", "phase", "progress", "tries", "due", "asked")
 
@@ -92,10 +93,6 @@ class BucketDeletionJobAdmin(VerbAdmin, BigTableAdmin):
     def has_cancel_permission(self, request: HttpRequest) -> bool:
         return self.may(request, CANCEL.name)
 
-    @admin.display(description="id")
-    def number(self, row: Any) -> SafeString | str:
-        return self.row_link(row, row.pk)
-
     @admin.display(description="bucket")
     def bucket(self, row: Any) -> str:
         return cut(place_words(bucket_item(row)), 60)
@@ -112,29 +109,9 @@ class BucketDeletionJobAdmin(VerbAdmin, BigTableAdmin):
     def tries(self, row: Any) -> str:
         return f"{row.attempts} of {bucket_item(row).max_attempts}" if row.attempts else ""
 
-    @admin.display(description="due")
-    def due(self, row: Any) -> SafeString | str:
-        return time_tag(row.next_retry_at, now=row.read_at) if row.next_retry_at else ""
-
-    @admin.display(description="requested")
-    def asked(self, row: Any) -> SafeString:
-        by = cut(row.requested_by, 40)
-        at = time_tag(row.created_at, now=row.read_at)
-        return format_html('{} <span class="console-quiet">{}</span>', at, by)
-
     def sample_words(self, row: BucketDeletionJob) -> str:
         """Return the line of a job on a verb's page."""
         return cut(f"{row.pk} · {row.bucket_name} {row.prefix} · {row.status}", 120)
-
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        context: dict[str, Any] = {}
-        # Only where nothing but abandoned ones is seen.
-        if request.GET.get("status") == DEAD and self.may(request, REQUEUE.name):
-            path = self.verb_path(REQUEUE.name, scope=DEAD)
-            context["links"] = [VerbButton(text="Requeue all abandoned…", path=path)]
-        return super().changelist_view(request, {**context, **(extra_context or {})})
 
     def object_context(self, request: HttpRequest, item: BucketDetail) -> Mapping[str, Any]:
         target = f"{BucketDeletionJob._meta.db_table} {item.id}"

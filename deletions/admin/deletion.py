@@ -8,10 +8,10 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from deletions import verbs
+from deletions.admin.requested import REQUEUE_ALL, RequestedAdmin
 from deletions.admin.states import DELETION_STATES, STEP_STATES
 from deletions.models import UserDeletion
 from deletions.reads import (
@@ -24,9 +24,8 @@ from deletions.reads import (
     list_abandoned,
 )
 from deletions.requests import cancellable
-from jobs.admin.base import BigTableAdmin
 from jobs.admin.filters import ConditionFilter
-from jobs.admin.verbs import Verb, VerbAdmin, VerbButton
+from jobs.admin.verbs import Verb
 from jobs.markup import cut, state_mark, time_tag
 from jobs.models import AuditLog
 from jobs.reads.audit import list_audit
@@ -75,7 +74,7 @@ class StateFilter(ConditionFilter):
 
 
 @admin.register(UserDeletion)
-class UserDeletionAdmin(VerbAdmin, BigTableAdmin):
+class UserDeletionAdmin(RequestedAdmin):
     change_list_template = "deletions/admin/deletions.html"
     object_template = "deletions/admin/deletion.html"
     is_live = True
@@ -83,6 +82,7 @@ class UserDeletionAdmin(VerbAdmin, BigTableAdmin):
     search_keys = {"user": "user_id"}
     verbs = (REQUEUE, CANCEL)
     verb_scopes = {DEAD: STATES[DEAD]}
+    revive = (REQUEUE, DEAD, REQUEUE_ALL)
     list_filter = (StateFilter,)
     list_display = ("number", "user", "state", "tries", *HALVES, "due", "asked")
 
@@ -103,10 +103,6 @@ class UserDeletionAdmin(VerbAdmin, BigTableAdmin):
 
     def has_cancel_permission(self, request: HttpRequest) -> bool:
         return self.may(request, CANCEL.name)
-
-    @admin.display(description="id")
-    def number(self, row: Any) -> SafeString | str:
-        return self.row_link(row, row.pk)
 
     @admin.display(description="user")
     def user(self, row: Any) -> str:
@@ -140,16 +136,6 @@ class UserDeletionAdmin(VerbAdmin, BigTableAdmin):
     def since(self, row: Any) -> SafeString:
         return time_tag(deletion_item(row).since, now=row.read_at)
 
-    @admin.display(description="due")
-    def due(self, row: Any) -> SafeString | str:
-        return time_tag(row.next_retry_at, now=row.read_at) if row.next_retry_at else ""
-
-    @admin.display(description="requested")
-    def asked(self, row: Any) -> SafeString:
-        by = cut(row.requested_by, 40)
-        at = time_tag(row.created_at, now=row.read_at)
-        return format_html('{} <span class="console-quiet">{}</span>', at, by)
-
     def sample_words(self, row: UserDeletion) -> str:
         """Return the line of a deletion on a verb's page."""
         return cut(f"{row.pk} · user {row.user_id} · {row.status}", 120)
@@ -159,11 +145,7 @@ class UserDeletionAdmin(VerbAdmin, BigTableAdmin):
     ) -> HttpResponse:
         only_abandoned = request.GET.get("status") == DEAD
         context: dict[str, Any] = {"title": ABANDONED_TITLE} if only_abandoned else {}
-        # Only where nothing but abandoned ones is seen.
-        if only_abandoned and self.may(request, REQUEUE.name):
-            path = self.verb_path(REQUEUE.name, scope=DEAD)
-            context["links"] = [VerbButton(text="Requeue all abandoned…", path=path)]
-        elif not request.GET:
+        if not request.GET:
             context["abandoned"] = self._abandoned()
             context["abandoned_path"] = list_path(UserDeletion, status=DEAD)
         return super().changelist_view(request, {**context, **(extra_context or {})})

@@ -18,7 +18,8 @@ from emails.models import EmailChannel, EmailDomain, EmailJob
 from emails.reads import DEAD, STATES, EmailDetail, email_item, email_rows, get_email
 from emails.standing import count_domains, dead_letter_reasons, get_channel
 from jobs.admin.filters import ConditionFilter
-from jobs.admin.verbs import Verb, VerbAdmin, VerbButton
+from jobs.admin.queue_rows import QueueAdmin
+from jobs.admin.verbs import Verb
 from jobs.errors import SettingError
 from jobs.markup import cut, link, state_mark, time_tag
 from jobs.models import AuditLog
@@ -83,7 +84,7 @@ class DuplicateFilter(ConditionFilter):
 
 
 @admin.register(EmailJob)
-class EmailJobAdmin(VerbAdmin, BodyAdmin):
+class EmailJobAdmin(QueueAdmin, BodyAdmin):
     change_list_template = "emails/admin/mail_list.html"
     object_template = "emails/admin/mail.html"
     is_live = True
@@ -91,6 +92,7 @@ class EmailJobAdmin(VerbAdmin, BodyAdmin):
     search_keys = {"kind": "kind", "message-id": "message_id", "user": "user_id"}
     verbs = (RETRY, CANCEL, RESEND)
     verb_scopes = {DEAD: STATES[DEAD]}
+    revive = (RETRY, DEAD, "Retry all dead letters…")
     list_filter = (StateFilter, DuplicateFilter)
     list_display = ("number", "to", "subject_head", "state", "tries", "due", "queued")
 
@@ -108,10 +110,6 @@ class EmailJobAdmin(VerbAdmin, BodyAdmin):
 
     def has_resend_permission(self, request: HttpRequest) -> bool:
         return self.may(request, RESEND.name)
-
-    @admin.display(description="id")
-    def number(self, row: Any) -> SafeString | str:
-        return self.row_link(row, row.pk)
 
     @admin.display(description="to")
     def to(self, row: Any) -> SafeString:
@@ -141,10 +139,6 @@ class EmailJobAdmin(VerbAdmin, BodyAdmin):
             return tries
         return format_html('{} <span class="console-kind">{}</span>', tries, row.last_code)
 
-    @admin.display(description="next retry")
-    def due(self, row: Any) -> SafeString | str:
-        return time_tag(row.next_retry_at, now=row.read_at) if row.next_retry_at else ""
-
     @admin.display(description="queued")
     def queued(self, row: Any) -> SafeString:
         return time_tag(row.created_at, now=row.read_at)
@@ -156,14 +150,7 @@ class EmailJobAdmin(VerbAdmin, BodyAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        links = []
-        # Only where nothing but dead letters is seen: a button for all of them elsewhere
-        # is pressed in the belief that it acts on what was ticked.
-        if request.GET.get("status") == DEAD and self.may(request, RETRY.name):
-            path = self.verb_path(RETRY.name, scope=DEAD)
-            links.append(VerbButton(text="Retry all dead letters…", path=path))
-        context = {"links": links, **_standing(request), **(extra_context or {})}
-        return super().changelist_view(request, context)
+        return super().changelist_view(request, {**_standing(request), **(extra_context or {})})
 
     def object_context(self, request: HttpRequest, item: EmailDetail) -> Mapping[str, Any]:
         target = f"{EmailJob._meta.db_table} {item.id}"

@@ -7,13 +7,13 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from jobs.admin.base import BigTableAdmin
 from jobs.admin.filters import ConditionFilter
-from jobs.admin.verbs import Verb, VerbAdmin, VerbButton
+from jobs.admin.queue_rows import QueueAdmin
+from jobs.admin.verbs import Verb
 from jobs.markup import State, cut, json_text, state_mark, time_tag
 from jobs.models import AuditLog
 from jobs.reads.audit import list_audit
@@ -61,12 +61,13 @@ class StateFilter(ConditionFilter):
 
 
 @admin.register(OutboxEvent)
-class OutboxEventAdmin(VerbAdmin, BigTableAdmin):
+class OutboxEventAdmin(QueueAdmin):
     object_template = "realtime/admin/event.html"
     is_live = True
     empty_words = "Nothing was published yet."
     verbs = (RETRY,)
     verb_scopes = {DEAD: STATES[DEAD]}
+    revive = (RETRY, DEAD, "Retry all dead letters…")
     list_filter = (StateFilter,)
     list_display = ("number", "what", "audience_words", "state", "tries", "due", "written")
 
@@ -81,10 +82,6 @@ class OutboxEventAdmin(VerbAdmin, BigTableAdmin):
 
     def has_retry_permission(self, request: HttpRequest) -> bool:
         return self.may(request, RETRY.name)
-
-    @admin.display(description="id")
-    def number(self, row: Any) -> SafeString | str:
-        return self.row_link(row, row.pk)
 
     @admin.display(description="topic, event, ordering key")
     def what(self, row: Any) -> SafeString:
@@ -104,10 +101,6 @@ class OutboxEventAdmin(VerbAdmin, BigTableAdmin):
     def tries(self, row: Any) -> str:
         return f"{row.attempts} of {event_item(row).max_attempts}" if row.attempts else ""
 
-    @admin.display(description="next try")
-    def due(self, row: Any) -> SafeString | str:
-        return time_tag(row.next_retry_at, now=row.read_at) if row.next_retry_at else ""
-
     @admin.display(description="written")
     def written(self, row: Any) -> SafeString:
         return time_tag(row.created_at, now=row.read_at)
@@ -115,17 +108,6 @@ class OutboxEventAdmin(VerbAdmin, BigTableAdmin):
     def sample_words(self, row: OutboxEvent) -> str:
         """Return the line of an event on a verb's page."""
         return cut(f"{row.pk} · {row.topic} · {row.event} · {row.ordering_key or ''}", 120)
-
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        links = []
-        # Only where nothing but dead letters is seen: elsewhere it would be pressed in the
-        # belief that it acts on what was ticked.
-        if request.GET.get("status") == DEAD and self.may(request, RETRY.name):
-            path = self.verb_path(RETRY.name, scope=DEAD)
-            links.append(VerbButton(text="Retry all dead letters…", path=path))
-        return super().changelist_view(request, {"links": links, **(extra_context or {})})
 
     def object_context(self, request: HttpRequest, item: EventDetail) -> Mapping[str, Any]:
         target = f"{OutboxEvent._meta.db_table} {item.id}"
