@@ -52,9 +52,12 @@ test-next: .venv-next/installed browser
 bench: setup
 	$(BIN)/python -m tests.bench
 
-# The long forms of the tests that kill, stop and freeze real workers; about half an hour.
-chaos: setup
-	ENGINEROOM_FULL=1 $(BIN)/python -m pytest -q tests/crash tests/properties/test_claims.py
+# The long forms of the tests that have one: workers killed, stopped and frozen, big tables, the
+# daylight-saving year, new random examples. About an hour; each test has a limit of its own.
+chaos: setup browser
+	ENGINEROOM_FULL=1 $(BIN)/python -m pytest -q --timeout 600 tests/crash tests/properties \
+	  tests/jobs/test_cadence_daylight_saving.py tests/jobs/objectstore tests/deletions \
+	  tests/realtime tests/retention
 
 # The pages are tested in a real browser: Debian's Chromium where there is none.
 browser:
