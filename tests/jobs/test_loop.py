@@ -60,10 +60,15 @@ def start():
 
     yield begin
     for loop in started:
-        loop._stop_signal.set()
+        stop(loop)
         loop.join(20)
         assert not loop.is_alive()
     open_runs.runs.clear()
+
+
+def stop(loop):
+    loop._stop_signal.set()
+    loop.look_up()
 
 
 def ended(loop):
@@ -235,7 +240,7 @@ def test_a_pause_does_not_end_a_pass_by_hand(start):
 def test_requests_that_a_stopped_loop_has_not_begun_wait_for_another_worker(start):
     JobState.objects.create(job_id="testapp.parcels")
     loop = start(Passes())
-    loop._stop_signal.set()
+    stop(loop)
     loop.join(20)
     request_run("testapp.parcels", requested_by="anna")
     loop.run_by_hand(*take_requests(["testapp.parcels"], singletons=[], limit=1))

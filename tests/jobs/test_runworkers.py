@@ -148,12 +148,12 @@ def test_drain_ends_with_a_problem_when_due_rows_are_not_taken(settings, queue_b
 def test_a_database_older_than_the_code_is_refused(settings, option):
     settings.ENGINEROOM_WORKERS = True
     recorder = MigrationRecorder(connection)
-    recorder.record_unapplied("testapp", "0002_indexes")
+    recorder.record_unapplied("testapp", "0003_realtime")
 
     try:
         refused = refusal(*option, "--only", "testapp.parcels")
     finally:
-        recorder.record_applied("testapp", "0002_indexes")
+        recorder.record_applied("testapp", "0003_realtime")
 
     assert refused.returncode == 1
     assert "run manage.py migrate" in str(refused)

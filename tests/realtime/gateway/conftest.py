@@ -53,9 +53,10 @@ class Site:
     def stop(self) -> None:
         self._server.should_exit = True
         self._thread.join(20)
+        assert not self._thread.is_alive()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def served(django_db_setup, django_db_blocker) -> Iterator[Site]:
     with Site() as site:
         yield site
