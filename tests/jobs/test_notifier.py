@@ -117,7 +117,7 @@ def test_pokes_in_quick_succession_are_folded_and_the_last_one_is_not_lost(ear):
     heard: list[str] = []
     while "last_word" not in heard:
         heard += hear(ear)
-    assert 2 <= heard.count("work") <= slots + 3
+    assert 1 <= heard.count("work") <= slots + 3
 
 
 def test_each_channel_has_its_own_first_poke(ear):
