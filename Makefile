@@ -8,6 +8,8 @@ BIN := .venv/bin
 NEXT_BIN := .venv-next/bin
 # More than cores: many tests wait for processes.
 WORKERS ?= 3
+# Tests of one module stay together, so that what they share is set up once.
+PARALLEL = -n $(WORKERS) --dist worksteal
 
 .PHONY: setup run test test-next lint bench chaos clean lock browser
 
@@ -37,7 +39,7 @@ lint: setup
 	$(BIN)/python manage.py makemigrations --check --dry-run
 
 test: setup browser lint
-	$(BIN)/python -m pytest -n $(WORKERS) -q
+	$(BIN)/python -m pytest $(PARALLEL) -q
 ifneq ($(NEXT),)
 	$(MAKE) test-next
 endif
@@ -46,7 +48,7 @@ endif
 # which `make test-next MARKS=` adds.
 MARKS ?= not crash and not browser and not plans and not stores
 test-next: .venv-next/installed browser
-	$(NEXT_BIN)/python -m pytest -n $(WORKERS) -q -m "$(MARKS)"
+	$(NEXT_BIN)/python -m pytest $(PARALLEL) -q -m "$(MARKS)"
 
 # Figures beside their limits of the same run; writes bench.json. See docs/benchmarks.md.
 bench: setup

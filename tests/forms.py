@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 from typing import TypeVar
 
+import pytest
+
 T = TypeVar("T")
 FULL = os.environ.get("ENGINEROOM_FULL") == "1"
+only_in_full = pytest.mark.skipif(not FULL, reason="takes long: ENGINEROOM_FULL=1 runs it")
 
 
 def form(*, short: T, full: T) -> T:

@@ -15,7 +15,7 @@ import deletions
 from deletions.models import BucketDeletionJob
 from tests.conftest import wait_until
 from tests.deletions.buckets.filling import lay_out
-from tests.forms import FULL
+from tests.forms import FULL, only_in_full
 from tests.stores.rclone import Rclone
 from tests.testapp.models import Parcel
 
@@ -161,6 +161,7 @@ def test_five_jobs_and_two_workers_never_have_more_than_two_leases_alive(
     figures(jobs=5, most_leases=2, changes=len(samples.seen))
 
 
+@only_in_full
 @pytest.mark.timeout(300)
 def test_a_worker_that_stood_still_past_its_lease_changes_nothing_and_deletes_no_more(
     make_store, start_fleet

@@ -11,6 +11,7 @@ from emails.models import EmailChannel, EmailJob
 from tests.conftest import wait_until
 from tests.crash.mails import message
 from tests.emails.smtpd import ScriptedServer, ServerProcess, unused_port
+from tests.forms import only_in_full
 
 MAILS = 50
 
@@ -55,6 +56,7 @@ def test_two_workers_outlast_a_relay_that_refuses_connections_and_send_each_mail
     assert sum(len(worker.lines("channel_resumed")) for worker in workers) == 1
 
 
+@only_in_full
 @pytest.mark.timeout(100)
 def test_wrong_credentials_make_a_connection_per_pause_over_all_workers(make_fleet, figures):
     with ScriptedServer(credentials=("shop", "right"), extensions=("AUTH PLAIN",)) as relay:

@@ -280,7 +280,7 @@ def test_a_queue_does_what_the_model_says(machine):
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=form(short=30, full=60),
+            max_examples=form(short=20, full=60),
             stateful_step_count=40,
             deadline=None,
             # To make a failure short takes minutes: ENGINEROOM_FULL=1 does it.

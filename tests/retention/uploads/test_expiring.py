@@ -151,7 +151,7 @@ def test_a_released_row_is_never_finalised_after_it(objects, reserved):
 @pytest.mark.timeout(form(short=60, full=600))
 @pytest.mark.django_db(transaction=True)
 def test_finaliser_and_expirer_race_and_one_wins_each_time(objects):
-    rounds = form(short=100, full=1000)
+    rounds = form(short=40, full=1000)
 
     with Finaliser(rounds) as finaliser:
         for number in range(rounds):
