@@ -11,7 +11,7 @@ WORKERS ?= 3
 # Tests of one module stay together, so that what they share is set up once.
 PARALLEL = -n $(WORKERS) --dist worksteal
 
-.PHONY: setup run test test-next lint bench chaos clean lock browser
+.PHONY: setup both run test test-next lint bench chaos clean lock browser
 
 setup: .venv/installed
 
@@ -26,6 +26,10 @@ setup: .venv/installed
 	@echo "Installing them into .venv-next for $(NEXT) …"; $(NEXT_BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@touch $@
 
+# Both virtual environments at once.
+both:
+	@$(MAKE) --no-print-directory -j2 .venv/installed $(if $(NEXT),.venv-next/installed)
+
 # The main job and the site, on an embedded PostgreSQL unless DATABASE_URL is set.
 run: setup
 	@exec $(BIN)/python manage.py quickstart
@@ -38,7 +42,7 @@ lint: setup
 	$(BIN)/python manage.py check --fail-level WARNING
 	$(BIN)/python manage.py makemigrations --check --dry-run
 
-test: setup browser lint
+test: both browser lint
 	$(BIN)/python -m pytest $(PARALLEL) -q
 ifneq ($(NEXT),)
 	$(MAKE) test-next
