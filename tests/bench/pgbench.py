@@ -48,7 +48,7 @@ def script(*, batch: int) -> str:
     token = uuid.uuid4()
     statement = claim_statement(noop_policy(), ClaimForm(limit=batch, quick=True, onward=True))
     # A colon would begin a variable, so the worker's name has none.
-    known = {TOKEN: token, WORKER: "pgbench", AFTER: AFTER_MARK}
+    known = {TOKEN: token, WORKER: "pgbench", AFTER[0]: AFTER_MARK}
     text = statement.template.fill(known, connection).replace(str(AFTER_MARK), ":after")
     head, _, tail = text.rpartition("\nUPDATE ")
     completion = fenced_update(noop_policy(), [ID_MARK], token, DONE)
