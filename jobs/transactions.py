@@ -68,7 +68,7 @@ def write_shortly(using: str, *statements: str, is_durable: bool = True) -> set[
     """
     Run statements as ``run_shortly`` does; return the ids that the last one returns.
 
-    Straight to libpq where nobody listens in: a mail makes three of these, and cursors took
+    Straight to libpq where nobody listens in: a mail makes two of these, and cursors took
     longer than their work.
     """
     connection = connections[using]

@@ -79,7 +79,6 @@ class Claim:
         self.held: dict[int, QueueRow] = {row.pk: row for row in rows}
         # Rows whose last write is under way: nobody else ends or refreshes them meanwhile.
         self._settling: set[int] = set()
-        self.begun: set[int] = set(self.held) if policy.whole_claims else set()
         self._begun_ahead: set[int] = set()
         # Gives the row that the calling thread works on next, to begin it in the statement
         # that settles the one before.
@@ -98,11 +97,9 @@ class Claim:
             self._begun_ahead.discard(row.pk)
             return
         self.note(row, is_durable=is_durable, begun_at=ClockTime(), **fields)
-        self.begun.add(row.pk)
 
     def accept_begun(self, row: QueueRow) -> None:
         """Note that another row's statement has begun this one."""
-        self.begun.add(row.pk)
         self._begun_ahead.add(row.pk)
 
     def note(self, row: QueueRow, *, is_durable: bool = True, **fields: Any) -> None:

@@ -2,7 +2,7 @@
 The fenced write: one UPDATE by ids and claim token.
 
 Composed here rather than by ``QuerySet.update`` because only RETURNING says which rows
-were still held, and because a mail makes three of them.
+were still held, and because a mail makes two of them.
 """
 
 from __future__ import annotations
