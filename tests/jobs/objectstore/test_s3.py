@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import signal
-import subprocess
-from collections.abc import Iterator
 
 import pytest
 
@@ -21,6 +18,7 @@ from jobs.objectstore import (
 )
 from tests.conftest import wait_until
 from tests.forms import FULL
+from tests.stores.immutable import immutable
 from tests.stores.keys import ODD_KEYS
 from tests.stores.putting import put
 from tests.stores.scripted import Answer, Asked, ScriptedStore, error
@@ -373,14 +371,3 @@ def test_an_object_that_breaks_off_is_an_error_and_not_a_short_one():
         file.close()
 
     assert refused.value.kind is ErrorKind.TRANSIENT
-
-
-@contextlib.contextmanager
-def immutable(path: str) -> Iterator[None]:
-    marked = subprocess.run(["chattr", "+i", path], capture_output=True, check=False)
-    if marked.returncode:
-        pytest.skip("this file system has no immutable files, or this user may not make one")
-    try:
-        yield
-    finally:
-        subprocess.run(["chattr", "-i", path], check=True)
