@@ -105,6 +105,8 @@ def test_any_name_is_a_channel(ear, channel):
 
 def test_pokes_in_quick_succession_are_folded_and_the_last_one_is_not_lost(ear):
     listen(ear)
+    notifier.poke("work")
+    heard = hear(ear)  # the connection is there: the first of the others need not wait for it
     began_at = time.monotonic()
 
     for _ in range(2_000):
@@ -114,10 +116,9 @@ def test_pokes_in_quick_succession_are_folded_and_the_last_one_is_not_lost(ear):
     slots = (time.monotonic() - began_at) / FOLD_SECONDS
     ear.execute("LISTEN last_word")
     notifier.poke("last_word")
-    heard: list[str] = []
     while "last_word" not in heard:
         heard += hear(ear)
-    assert 1 <= heard.count("work") <= slots + 3
+    assert 2 <= heard.count("work") <= slots + 3
 
 
 def test_each_channel_has_its_own_first_poke(ear):
