@@ -78,9 +78,25 @@ def run(
     Several statements are one transaction, so SET LOCAL works among them. Raises what psycopg
     raises; DatabaseSilentError after the limit, with the connection closed.
     """
+    begin(connection, statements)
+    return finish(connection, limit_seconds=limit_seconds)
+
+
+def begin(connection: Connection, statements: bytes) -> None:
+    """
+    Put statements on their way without waiting for anything; ``finish`` gives their answer.
+
+    Raises what psycopg raises.
+    """
+    connection.pgconn.send_query(statements)
+    connection.pgconn.flush()  # what does not fit in the socket now goes out in finish()
+
+
+def finish(connection: Connection, *, limit_seconds: float) -> list[tuple[str | None, ...]]:
+    """Wait for the answer of what was begun, as ``run`` does."""
     deadline = time.monotonic() + limit_seconds
     try:
-        results = _converse(connection.pgconn, statements, deadline)
+        results = _results(connection.pgconn, deadline)
     except TimeoutError:
         connection.close()
         raise DatabaseSilentError(limit_seconds) from None
@@ -119,9 +135,8 @@ def _connection(found: dict[str, Any], *, autocommit: bool) -> Connection:
     return psycopg.connect(**found, autocommit=autocommit, prepare_threshold=None)
 
 
-def _converse(pgconn: pq.abc.PGconn, statements: bytes, deadline: float) -> list[pq.abc.PGresult]:
+def _results(pgconn: pq.abc.PGconn, deadline: float) -> list[pq.abc.PGresult]:
     """Return all results, also those after an error, so that the connection stays usable."""
-    pgconn.send_query(statements)
     while pgconn.flush():
         _await(pgconn, select.POLLIN | select.POLLOUT, deadline)
         pgconn.consume_input()

@@ -7,7 +7,10 @@ commit only pokes the notifier, which sends NOTIFY on a connection of its own, w
 synchronous_commit off: 5,068. The first poke goes out at once, later ones within 50 ms
 are folded. A poke that is lost costs at most one poll interval.
 
-Each process has a thread per database, from its first poke until the pokes cease.
+Each process has a thread per database, from its first poke until the pokes cease. It opens
+the connection and waits for the answers. The words themselves are put on the wire by who
+pokes, where nothing is to be waited for: the thread would begin only when the poking one
+lets go of the interpreter, a millisecond later.
 """
 
 from __future__ import annotations
@@ -114,16 +117,18 @@ class Notifier:
         self._hurry = False
         self._closing = False
         self._thread: threading.Thread | None = None
+        self._postman: Postman | None = None  # of the thread
 
     def add(self, note: Note, *, at_once: bool = False) -> None:
-        """Hand a note to the thread; ``at_once`` also cuts short a pause after failures."""
+        """Post a note or leave it to the thread; ``at_once`` cuts short a pause after failures."""
         with self._lock:
             if at_once:
                 self._retry_at = 0.0
             if self._thread is None or not self._thread.is_alive():
                 self._start()
             if at_once or note not in self._pending:
-                self._pending[note] = None
+                if not self._post(note):
+                    self._pending[note] = None
                 self._poked.notify()
 
     def flush(self, deadline: float) -> bool:
@@ -163,16 +168,29 @@ class Notifier:
         self._thread = thread
         _flush_at_exit()
 
+    def _post(self, note: Note) -> bool:
+        """Put a note on the wire, if the connection is free and nothing is to be folded."""
+        if self._postman is None or self._pending or self._sending:
+            return False
+        not_before = max(self._retry_at, self._not_before.get(note.channel, 0.0))
+        if time.monotonic() < not_before or not self._postman.post((note,)):
+            return False
+        self._sending = (note,)
+        return True
+
     def _run(self) -> None:
         with Postman(using=self.using) as postman:
+            self._postman = postman
             while notes := self._take():
                 self._deliver(postman, notes)
 
     def _take(self) -> tuple[Note, ...]:
-        """Wait for notes that are due; none once the thread should end."""
+        """Wait for notes that are due or posted; none once the thread should end."""
         with self._lock:
             linger_until = time.monotonic() + self._linger()
             while not self._closing:
+                if self._sending:
+                    return self._sending
                 now = time.monotonic()
                 due_at = self._due_at() if self._pending else linger_until
                 if due_at > now:
@@ -181,7 +199,8 @@ class Notifier:
                     break
                 else:
                     return self._take_due(now)
-            self._thread = None
+            self._thread = self._postman = None
+            self._sending = ()
             self._not_before.clear()
             return ()
 

@@ -28,12 +28,28 @@ class Postman:
     def __init__(self, *, using: str) -> None:
         self._using = using
         self._connection: direct.Connection | None = None
+        self._posted: tuple[Note, ...] = ()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def post(self, notes: tuple[Note, ...]) -> bool:
+        """
+        Put notes on their way, without waiting; return whether they are.
+
+        Whether they arrive is for ``send`` of the same notes to make sure of, on any thread.
+        """
+        if self._connection is None:
+            return False
+        try:
+            direct.begin(self._connection, _statements(notes))
+        except Exception:  # noqa: BLE001 (send() meets it again, and says so)
+            return False
+        self._posted = notes
+        return True
 
     def send(self, notes: tuple[Note, ...]) -> None:
         """Send notes in one round trip. Raises what psycopg raises, or DatabaseSilentError."""
@@ -57,8 +73,11 @@ class Postman:
             self._connection = direct.connect(
                 application_name="engineroom-notify", using=self._using
             )
+        is_posted, self._posted = self._posted == notes, ()
         try:
-            direct.run(self._connection, _statements(notes), limit_seconds=SEND_SECONDS)
+            if not is_posted:
+                direct.begin(self._connection, _statements(notes))
+            direct.finish(self._connection, limit_seconds=SEND_SECONDS)
         except BaseException:
             self.close()
             raise

@@ -16,10 +16,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import F, TextField, Value
-from django.db.models.functions import Cast, Concat, Greatest
+from django.db.models import F
+from django.db.models.functions import Greatest
 
 from jobs import backoff
+from jobs.claims.burial import report_dead
 from jobs.claims.holdings import holdings, suspect_gate
 from jobs.claims.limit import heartbeat_guard
 from jobs.claims.policy import ClaimPolicy, Counts, Lease
@@ -31,7 +32,7 @@ from jobs.failure import describe, storable
 from jobs.outage import persist
 from jobs.queues import QueueRow
 from jobs.redaction import mask_secrets
-from jobs.transactions import short_transaction, write_shortly
+from jobs.transactions import write_shortly
 
 logger = logging.getLogger(__name__)
 
@@ -176,7 +177,7 @@ class Claim:
         }
         changed = self._settle([row], values | fields)
         if changed:
-            _report_dead(self.policy, [row.pk], str(values["last_error"]).partition("\n")[0])
+            report_dead(self.policy, [row.pk], str(values["last_error"]).partition("\n")[0])
         return changed
 
     def wait(self, row: QueueRow, *, delay_ms: int, **fields: Any) -> int:
@@ -339,56 +340,6 @@ class Claim:
             # Work that has set its attempts back has none to be given back.
             values["attempts"] = Greatest(F("attempts") - 1, 0)
         return values
-
-
-def bury_exhausted(policy: ClaimPolicy, *, limit: int = 100) -> list[int]:
-    """
-    Turn stale rows at their cap into dead letters, which no arm may take; return their ids.
-
-    A worker that dies on the last attempt leaves such a row behind.
-    """
-    rows = policy.model._default_manager.using(policy.using)
-    spent = rows.filter(policy.lost)
-    values: dict[str, Any] = dict.fromkeys(policy.model.CLAIM_COLUMNS) | {
-        **policy.on_claim,
-        **policy.on_bury,
-        "status": policy.dead_status,
-        "last_error": Concat(
-            Value("The worker died "),
-            Cast(_deaths(policy), TextField()),
-            Value(" times while holding this row; given up.\n"),
-            "last_error",
-            output_field=TextField(),
-        ),
-    }
-    with short_transaction(policy.using):
-        ids = list(
-            spent.order_by("id")
-            .select_for_update(skip_locked=True)
-            .values_list("pk", flat=True)[:limit]
-        )
-        if ids:
-            rows.filter(pk__in=ids).update(**values)
-    if ids:
-        _report_dead(policy, ids, "worker_died")
-    return ids
-
-
-def _report_dead(policy: ClaimPolicy, ids: Sequence[int], error: str) -> None:
-    if policy.on_dead is None:
-        for row_id in ids:
-            logger.error("dead_letter queue=%s id=%s error=%s", policy.queue, row_id, error)
-        return
-    try:
-        policy.on_dead(ids)
-    except Exception:  # the rows are dead letters already, whatever becomes of the news
-        logger.exception("dead_letter queue=%s ids=%s error=%s", policy.queue, list(ids), error)
-
-
-def _deaths(policy: ClaimPolicy) -> Any:
-    if policy.counts is Counts.ON_CLAIM:
-        return F("attempts")
-    return F("stale_recoveries") + 1
 
 
 def _error_text(error: BaseException | str) -> str:

@@ -40,7 +40,7 @@ class Pace:
     whole_at: float = 0.0  # monotonic
     back_at: float = 0.0  # not before: a look costs too much to be had at every wake-up
     # Everything was looked at and the end of it found: the first row to come after that is
-    # taken without another look at what is stale, which would keep it waiting.
+    # taken without another look at the rest, which would keep it waiting.
     is_rested: bool = False
 
     @property
@@ -72,6 +72,10 @@ class Pace:
         """Look back next, if this queue does so at a wake-up."""
         if self.looks_back_when_woken and self.after is not None:
             self.whole_at = min(self.whole_at, self.back_at)
+
+    def polled(self) -> None:
+        """Look at everything next: nobody has spoken of a new row."""
+        self.is_rested = False
 
     def reset(self) -> None:
         """Look at everything next."""

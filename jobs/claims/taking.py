@@ -114,7 +114,8 @@ class ClaimAttempt:
 
 
 def _quick_form(policy: ClaimPolicy, limit: int) -> ClaimForm:
-    return ClaimForm(limit=limit, quick=True, onward=policy.pace.after is not None)
+    pace = policy.pace
+    return ClaimForm(limit=limit, quick=True, fresh=pace.is_rested, onward=pace.after is not None)
 
 
 def _look_at_all(policy: ClaimPolicy, limit: int) -> Claim | None:

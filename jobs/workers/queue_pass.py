@@ -17,11 +17,13 @@ from typing import Any
 
 from jobs import notifier
 from jobs.claims import Claim, ClaimPolicy, claim_rows
-from jobs.claims.claim import Following, bury_exhausted
+from jobs.claims.burial import bury_exhausted
+from jobs.claims.claim import Following
 from jobs.claims.policy import Counts
 from jobs.claims.taking import complete_and_claim
 from jobs.context import RunContext
 from jobs.declarations import job
+from jobs.models.run import Trigger
 from jobs.queues import QueueRow
 from jobs.workers.handlers import HandlerThreads, close_broken_connections
 from jobs.workers.row_work import GiveUp, Outcome, RowHandler, RowWork, Waiting
@@ -54,6 +56,7 @@ class QueuePass:
 
     def run(self) -> None:
         """Work until nothing is due and nothing is in flight, or until the stop."""
+        _begin(self.context, self.policy)
         buried = False
         while not self.context.should_stop():
             self._refill()
@@ -257,6 +260,7 @@ def work_whole_claims(
     The function settles the rows; those that it leaves are completed, and an exception
     fails them.
     """
+    _begin(context, policy)
     claim: Claim | None = None
     buried = False
     while not context.should_stop():
@@ -276,6 +280,11 @@ def work_whole_claims(
             return
     if claim is not None:
         context.tally(released=claim.release())
+
+
+def _begin(context: RunContext, policy: ClaimPolicy) -> None:
+    if context.trigger is not Trigger.NOTIFY:
+        policy.pace.polled()
 
 
 def _bury_exhausted(context: RunContext, policy: ClaimPolicy) -> None:

@@ -16,6 +16,8 @@ from tests.bench.workers import wait_until, workers
 
 # Longer than what the notifier folds, so that each commit finds an idle system.
 PAUSE_SECONDS = 0.08
+# Before the first look at what came of it: on an idle system the one who waits is idle, too.
+LOOK_SECONDS = 0.03
 
 
 def pickup(*, times: int) -> dict[str, float]:
@@ -43,6 +45,7 @@ def _pick_up_once() -> float:
         transaction.get_connection().run_on_commit.insert(
             0, (set(), lambda: committed.append(time.time()), False)
         )
+    time.sleep(LOOK_SECONDS)
     wait_until(lambda: _payload(row).startswith(PICKED_UP), seconds=30)
     return float(_payload(row).removeprefix(PICKED_UP)) - committed[0]
 

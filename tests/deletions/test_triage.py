@@ -16,7 +16,7 @@ import deletions
 from deletions.models import UserDeletion, UserDeletionStep
 from deletions.policy import deletion_policy
 from deletions.reads import get_deletion, list_abandoned, list_deletions
-from jobs.claims.claim import bury_exhausted
+from jobs.claims.burial import bury_exhausted
 from jobs.models import AuditLog
 from tests.deletions.conftest import step_of
 from tests.factories import UserFactory

@@ -10,7 +10,7 @@ from django.db import connection
 from django.db.models import F
 
 from jobs.claims import claim_rows
-from jobs.claims.claim import bury_exhausted
+from jobs.claims.burial import bury_exhausted
 from jobs.claims.holdings import suspect_gate
 from jobs.errors import LostClaimError
 from tests.testapp.jobs import crate_policy, letter_policy, parcel_policy

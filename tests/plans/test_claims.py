@@ -12,7 +12,7 @@ from django.db import connection
 from emails.models import EmailJob
 from emails.policy import email_policy
 from jobs.claims import claim_rows
-from jobs.claims.claim import bury_exhausted
+from jobs.claims.burial import bury_exhausted
 from jobs.clock import ClockTime
 from jobs.queues import LeasedQueueRow
 from realtime.models import OutboxEvent

@@ -23,7 +23,7 @@ from hypothesis.stateful import (
 )
 
 from jobs.claims import Claim, ClaimPolicy, claim_rows
-from jobs.claims.claim import bury_exhausted
+from jobs.claims.burial import bury_exhausted
 from jobs.claims.holdings import holdings
 from jobs.errors import LostClaimError
 from tests.forms import FULL, form
