@@ -59,6 +59,11 @@ def request_run(job_id: str, *, requested_by: str, reason: str = "") -> Requeste
     return Requested(run=run, coalesced=False)
 
 
+def is_any_waiting() -> bool:
+    """Say whether a request waits for anybody to take it."""
+    return JobRun.objects.filter(status=RunStatus.REQUESTED).exists()
+
+
 def take_requests(
     job_ids: Collection[str], *, singletons: Collection[str], limit: int
 ) -> list[OpenRun]:

@@ -20,6 +20,8 @@ from project.postgres.record import load_record
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS = 0.25
+# Whether the process of that number is still the server: files are read for it.
+CLOSE_LOOK_SECONDS = 5.0
 # After a failed restart, and how often that is said again.
 RETRY_SECONDS = 2.0
 REPEAT_SECONDS = 60.0
@@ -43,6 +45,7 @@ class Supervisor:
         self._stopping = threading.Event()
         self._complained_at = float("-inf")
         self._log_looked_at = time.monotonic()
+        self._looked_closely_at = float("-inf")
         self._thread = threading.Thread(target=self._run, name="postgres", daemon=True)
 
     def start(self) -> None:
@@ -74,6 +77,9 @@ class Supervisor:
     def _is_gone(self) -> bool:
         if server.has_ended(self._pid):
             return True
+        if time.monotonic() - self._looked_closely_at < CLOSE_LOOK_SECONDS:
+            return False
+        self._looked_closely_at = time.monotonic()
         record = load_record(self._places)
         return record is not None and not pidfile.serves(self._pid, data=Path(record.data))
 
