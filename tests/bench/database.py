@@ -9,7 +9,6 @@ from typing import Any
 import psycopg
 from django.db import connection, transaction
 
-from jobs import notifier
 from project import postgres
 
 TABLE = "bench_noop"
@@ -48,8 +47,14 @@ def checkpoint() -> None:
         connection.execute("CHECKPOINT")
 
 
-def insert(count: int, *, status: str = "pending", wake: bool = False) -> None:
-    """Commit so many rows at once, with statistics, and wake the workers if wanted."""
+def settle() -> None:
+    """Do at once what the server would do about new rows while others measure."""
+    execute("VACUUM bench_noop")
+    checkpoint()
+
+
+def insert(count: int, *, status: str = "pending") -> None:
+    """Commit so many rows at once, with statistics."""
     with transaction.atomic():
         execute(
             "INSERT INTO bench_noop (status, payload)"
@@ -58,5 +63,3 @@ def insert(count: int, *, status: str = "pending", wake: bool = False) -> None:
             count,
         )
         execute("ANALYZE bench_noop")
-        if wake:
-            notifier.wake(TABLE)

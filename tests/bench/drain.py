@@ -36,10 +36,13 @@ class Load:
 
 
 def drain(load: Load, *, processes: int = 1, seconds: float = 4.0) -> float:
-    """Return the jobs per second of so many worker processes."""
+    """Return the jobs per second of so many worker processes, all rows being on the disk."""
+    pausing.pause(JOB, actor="bench", reason="laying out")
     with _laid_out(load), workers(processes, JOB):
         database.execute("TRUNCATE job_runs")
-        database.insert(load.rows + load.pending, wake=True)
+        database.insert(load.rows + load.pending)
+        database.settle()
+        pausing.resume(registry.get(JOB))
         if load.pending:
             _drain_for(seconds)
         else:
@@ -52,6 +55,7 @@ def limit(load: Load, *, clients: int = 1) -> float:
     """Return the jobs per second of pgbench with the same statements."""
     with _laid_out(load):
         database.insert(load.rows)
+        database.settle()
         return drain_by_pgbench(rows=load.rows, batch=BATCH, clients=clients)
 
 
@@ -60,8 +64,7 @@ def _laid_out(load: Load) -> Iterator[None]:
     database.empty()
     if load.finished:
         database.insert(load.finished, status="done")
-        database.execute("VACUUM bench_noop")
-        database.checkpoint()
+        database.settle()
     with _snapshot() if load.old_snapshot else contextlib.nullcontext():
         yield
 
