@@ -10,6 +10,7 @@ from jobs.declarations import job
 from jobs.models.activity import LogSource
 from jobs.workers.queue_pass import work_whole_claims
 from realtime import conf
+from realtime.at_once import deliver_at_once
 from realtime.delivery import deliver
 from realtime.policy import outbox_policy
 
@@ -24,4 +25,10 @@ from realtime.policy import outbox_policy
     log_source=LogSource.REALTIME,
 )
 def run_once(context: RunContext) -> None:
-    work_whole_claims(context, outbox_policy(), partial(deliver, context))
+    policy = outbox_policy()
+    work_whole_claims(
+        context,
+        policy,
+        partial(deliver, context),
+        ahead=partial(deliver_at_once, context, policy),
+    )

@@ -252,13 +252,18 @@ def work_queue(context: RunContext, policy: ClaimPolicy, handle: Callable[[Any],
 
 
 def work_whole_claims(
-    context: RunContext, policy: ClaimPolicy, handle: Callable[[Claim], None]
+    context: RunContext,
+    policy: ClaimPolicy,
+    handle: Callable[[Claim], None],
+    *,
+    ahead: Callable[[], bool] = lambda: False,
 ) -> None:
     """
     Run one pass, each claim by one call of a function that takes all of its rows.
 
     The function settles the rows; those that it leaves are completed, and an exception
-    fails them.
+    fails them. ``ahead`` does what needs no claim before one is made, and says whether to
+    ask it again first.
     """
     _begin(context, policy)
     claim: Claim | None = None
@@ -267,6 +272,9 @@ def work_whole_claims(
         if context.woken.is_set():
             context.woken.clear()
             policy.pace.woken()
+        if claim is None and ahead():
+            context.checkpoint()
+            continue
         claim = claim or claim_rows(policy)
         found = claim is not None
         if claim is not None:

@@ -1,0 +1,85 @@
+"""
+Delivery without a claim.
+
+Most events need nothing but to be put on the bus. The database does that by itself: one
+function locks them, completes them and writes their messages, in one transaction. Nothing is
+ever in the hands of a worker that could die or stand still, so nothing has to be fenced. What
+needs more (see ``sql/deliver_at_once.sql``) it leaves to the claim.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from django.db import DatabaseError, InterfaceError, connections
+
+from jobs.claims import ClaimPolicy
+from jobs.claims.pace import Watermark
+from jobs.context import RunContext
+from jobs.identity import process_name
+from jobs.loglimit import LineLimit
+from jobs.outage import is_outage
+from jobs.transactions import run_shortly
+from realtime.bus import INLINE_BYTES
+
+logger = logging.getLogger(__name__)
+START = Watermark(place=("-infinity", 0))
+CALL = "SELECT * FROM realtime_deliver_at_once(%s, %s, %s, %s, %s, %s)"
+_lines = LineLimit()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What one call has done."""
+
+    looked: int  # at so many pending events
+    completed: int
+    last: Watermark | None  # where it ended
+
+
+def deliver_at_once(context: RunContext, policy: ClaimPolicy) -> bool:
+    """
+    Deliver the next events that need no claim; say whether to ask again before one is made.
+
+    With a batch of one there are only claims. What the database refuses is left to them: they
+    tell the events apart, and count their attempts.
+    """
+    pace = policy.pace
+    if policy.batch == 1 or not pace.is_quick:
+        return False
+    try:
+        answer = _call(policy)
+    except (DatabaseError, InterfaceError) as error:
+        pace.reset()
+        if is_outage(error):
+            raise
+        if _lines.allows():
+            logger.warning("delivery_at_once_failed error=%s", type(error).__name__)
+        return False
+    if answer.completed:
+        context.tally(claimed=answer.completed, done=answer.completed)
+    # What was left would lie behind the watermark.
+    goes_on = answer.looked == answer.completed == policy.batch
+    pace.quick_look(full=goes_on, last=answer.last)
+    return goes_on
+
+
+def _call(policy: ClaimPolicy) -> Answer:
+    after = policy.pace.after or START
+    connections[policy.using].ensure_connection()
+    values = (policy.batch, process_name(), INLINE_BYTES, *after.place, after.floor)
+    (((looked, completed, last_at, last_id, lowest, _),),) = run_shortly(
+        policy.using, _statement(policy.using, values)
+    )
+    last = Watermark(place=(last_at, last_id), floor=lowest - 1) if looked else None
+    return Answer(looked=looked, completed=completed, last=last)
+
+
+@lru_cache(maxsize=8)
+def _statement(using: str, values: tuple[Any, ...]) -> str:
+    """Return the call; on an idle system it is the same each time."""
+    operations: Any = connections[using].ops
+    return str(operations.compose_sql(CALL, values))
