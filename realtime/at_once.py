@@ -10,6 +10,7 @@ needs more (see ``sql/deliver_at_once.sql``) it leaves to the claim.
 from __future__ import annotations
 
 import logging
+import time
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -23,6 +24,8 @@ from jobs.identity import process_name
 from jobs.loglimit import LineLimit
 from jobs.outage import is_outage
 from jobs.transactions import run_shortly
+from jobs.workers.queue_pass import Next
+from realtime import conf
 from realtime.bus import INLINE_BYTES
 
 logger = logging.getLogger(__name__)
@@ -40,31 +43,47 @@ class Answer:
     last: Watermark | None  # where it ended
 
 
-def deliver_at_once(context: RunContext, policy: ClaimPolicy) -> bool:
+def deliver_at_once(context: RunContext, policy: ClaimPolicy) -> Next:
     """
-    Deliver the next events that need no claim; say whether to ask again before one is made.
+    Deliver the next events that need no claim; return what is next.
 
     With a batch of one there are only claims. What the database refuses is left to them: they
     tell the events apart, and count their attempts.
     """
-    pace = policy.pace
-    if policy.batch == 1 or not pace.is_quick:
-        return False
+    if policy.batch == 1 or not policy.pace.is_quick:
+        return Next.CLAIM
     try:
         answer = _call(policy)
     except (DatabaseError, InterfaceError) as error:
-        pace.reset()
+        policy.pace.reset()
         if is_outage(error):
             raise
         if _lines.allows():
             logger.warning("delivery_at_once_failed error=%s", type(error).__name__)
-        return False
+        return Next.CLAIM
     if answer.completed:
         context.tally(claimed=answer.completed, done=answer.completed)
-    # What was left would lie behind the watermark.
-    goes_on = answer.looked == answer.completed == policy.batch
-    pace.quick_look(full=goes_on, last=answer.last)
-    return goes_on
+    return _next(policy, answer)
+
+
+def _next(policy: ClaimPolicy, answer: Answer) -> Next:
+    pace = policy.pace
+    if answer.completed < answer.looked:
+        pace.reset()
+        return Next.CLAIM
+    if answer.looked == policy.batch:
+        pace.quick_look(full=True, last=answer.last)
+        return Next.AGAIN
+    if answer.looked or pace.after is not None:
+        # From the beginning, where what was long in committing lies, or waited for these.
+        pace.after = None
+        return Next.AGAIN
+    # What was lost or is to be tried again waits for the poll, if that is not held up.
+    if time.monotonic() - pace.looked_at < conf.POLL_MS.get() / 1000:
+        pace.is_rested = True
+        return Next.END
+    pace.reset()
+    return Next.CLAIM
 
 
 def _call(policy: ClaimPolicy) -> Answer:

@@ -42,6 +42,7 @@ class Pace:
     # Everything was looked at and the end of it found: the first row to come after that is
     # taken without another look at the rest, which would keep it waiting.
     is_rested: bool = False
+    looked_at: float = 0.0  # monotonic; when everything was looked at
 
     @property
     def is_quick(self) -> bool:
@@ -50,6 +51,7 @@ class Pace:
 
     def whole_look(self, *, seconds: float, full: bool, last: Watermark | None) -> None:
         """Note a look at everything that lasted so long; quick ones follow if it was full."""
+        self.looked_at = time.monotonic()
         if full:
             pause = min(max(SHARE * seconds, SHORTEST_SECONDS), self.longest_seconds)
             self.after, self.whole_at = last, time.monotonic() + pause

@@ -7,6 +7,7 @@ released at once and those in flight may go on until the grace ends.
 
 from __future__ import annotations
 
+import enum
 import logging
 import threading
 import time
@@ -245,6 +246,14 @@ class QueueThreads:
 queue_threads = QueueThreads(threads={})
 
 
+class Next(enum.Enum):
+    """What a pass over whole claims does next."""
+
+    AGAIN = "again"  # do more of what needs no claim
+    CLAIM = "claim"
+    END = "end"  # nothing is left, unless a wake-up came meanwhile
+
+
 def work_queue(context: RunContext, policy: ClaimPolicy, handle: Callable[[Any], Outcome]) -> None:
     """Run one pass, each row by a function that returns an outcome or raises."""
     work = RowHandler(context, handle)
@@ -256,14 +265,13 @@ def work_whole_claims(
     policy: ClaimPolicy,
     handle: Callable[[Claim], None],
     *,
-    ahead: Callable[[], bool] = lambda: False,
+    ahead: Callable[[], Next] = lambda: Next.CLAIM,
 ) -> None:
     """
     Run one pass, each claim by one call of a function that takes all of its rows.
 
     The function settles the rows; those that it leaves are completed, and an exception
-    fails them. ``ahead`` does what needs no claim before one is made, and says whether to
-    ask it again first.
+    fails them. ``ahead`` does what needs no claim before one is made, and says what is next.
     """
     _begin(context, policy)
     claim: Claim | None = None
@@ -272,7 +280,10 @@ def work_whole_claims(
         if context.woken.is_set():
             context.woken.clear()
             policy.pace.woken()
-        if claim is None and ahead():
+        step = Next.CLAIM if claim is not None else ahead()
+        if step is not Next.CLAIM:
+            if step is Next.END and not context.woken.is_set():
+                return
             context.checkpoint()
             continue
         claim = claim or claim_rows(policy)
@@ -347,6 +358,7 @@ def queue_worker(
 
 __all__ = [
     "GiveUp",
+    "Next",
     "Outcome",
     "QueuePass",
     "RowHandler",
