@@ -19,9 +19,12 @@ from jobs.models.run import Trigger
 from jobs.stopping import StopSignal
 from jobs.workers import queue_pass
 from jobs.workers.loop import JobLoop
+from jobs.workers.queue_pass import Next
+from realtime import at_once
 from realtime import jobs as realtime_jobs
 from realtime.delivery import deliver
 from realtime.models import OutboxEvent
+from realtime.policy import outbox_policy
 from tests.conftest import wait_until
 from tests.forms import FULL, form
 from tests.realtime.working import messages, put
@@ -73,14 +76,20 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[Trigger]:
     begun: list[Trigger] = []
     work = realtime_jobs.work_whole_claims
 
-    def note(context: Any, *args: Any) -> None:
+    def note(context: Any, *args: Any, **options: Any) -> None:
         begun.append(context.trigger)
-        work(context, *args)
+        work(context, *args, **options)
 
     monkeypatch.setattr(realtime_jobs, "work_whole_claims", note)
     return begun
 
 
+@pytest.fixture
+def by_claims_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(realtime_jobs, "deliver_at_once", lambda *_: Next.CLAIM)
+
+
+@pytest.mark.usefixtures("by_claims_alone")
 def test_500_triggers_during_a_delivery_are_one_more_look(
     loop: JobLoop, passes: list[Trigger], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,6 +113,7 @@ def test_500_triggers_during_a_delivery_are_one_more_look(
     assert (looks.calls, passes) == (3, [Trigger.NOTIFY])
 
 
+@pytest.mark.usefixtures("by_claims_alone")
 def test_500_triggers_at_the_end_of_a_pass_are_one_more_pass(
     loop: JobLoop, passes: list[Trigger], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -122,6 +132,7 @@ def test_500_triggers_at_the_end_of_a_pass_are_one_more_pass(
     assert passes == [Trigger.NOTIFY, Trigger.NOTIFY]
 
 
+@pytest.mark.usefixtures("by_claims_alone")
 def test_triggers_whose_work_is_done_already_cost_one_empty_look(
     loop: JobLoop, passes: list[Trigger], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,6 +148,26 @@ def test_triggers_whose_work_is_done_already_cost_one_empty_look(
     wait_until(lambda: loop.state == "waiting")
 
     assert (looks.calls, len(passes)) == (2, 2)
+
+
+def test_500_triggers_during_a_delivery_without_a_claim_are_no_more_than_one_more_look(
+    loop: JobLoop, passes: list[Trigger], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outbox_policy().pace.whole_look(seconds=0.0, full=False, last=None)
+    delivery = Gate(at_once._call, after=False)
+    monkeypatch.setattr(at_once, "_call", delivery)
+    put("first")
+    loop.wake(Trigger.NOTIFY)
+    assert delivery.reached.wait(20)
+
+    for _ in range(TRIGGERS):
+        loop.wake(Trigger.NOTIFY)
+    delivery.open.set()
+    wait_until(lambda: len(messages()) == 1)
+    wait_until(lambda: loop.state == "waiting")
+
+    # The one that found the event, and the one that found none.
+    assert (delivery.calls, passes) == (2, [Trigger.NOTIFY])
 
 
 @contextlib.contextmanager
