@@ -16,6 +16,7 @@ from jobs.claims.limit import claim_guard
 from jobs.claims.ordering import FLOOR
 from jobs.claims.pace import Watermark
 from jobs.claims.policy import ClaimPolicy
+from jobs.claims.prepared import execution, is_forgotten
 from jobs.claims.statement import AFTER, WORKER, ClaimForm, claim_statement
 from jobs.claims.template import Variable
 from jobs.claims.writes import TOKEN
@@ -69,7 +70,12 @@ class ClaimAttempt:
         after = policy.pace.after
         if form.onward and after is not None:
             known |= {FLOOR: after.floor, **dict(zip(AFTER, after.place, strict=False))}
-        self.statement = self._compiled.template.fill(known, connection)
+        self._known = known
+
+    @property
+    def statement(self) -> str:
+        """The complete statement."""
+        return self._compiled.template.fill(self._known, connections[self.policy.using])
 
     def make(self) -> Claim | None:
         """
@@ -78,11 +84,25 @@ class ClaimAttempt:
         Where each row is begun by a fenced and durable write of its own before it is worked
         on, the claim need not be flushed: that write flushes it, or finds it gone.
         """
+        prepared = self._prepared() if self.form.fresh else None
+        if prepared is not None:
+            try:
+                return self.claim_of(self._send(prepared))
+            except DatabaseError as error:
+                if not is_forgotten(error, connections[self.policy.using]):
+                    raise
+        return self.claim_of(self._send(self.statement))
+
+    def _prepared(self) -> str | None:
+        connection = connections[self.policy.using]
+        return execution(self._compiled.template, self._known, connection)
+
+    def _send(self, statement: str) -> Rows:
         is_durable = self.policy.whole_claims and self.policy.durable_claims
         *_, found = run_shortly(
-            self.policy.using, *claim_guard(self.policy), self.statement, is_durable=is_durable
+            self.policy.using, *claim_guard(self.policy), statement, is_durable=is_durable
         )
-        return self.claim_of(found)
+        return found
 
     def claim_of(self, found: Rows) -> Claim | None:
         """Return the rows as a claim, and note where the next one may begin."""

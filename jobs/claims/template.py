@@ -44,6 +44,11 @@ class Template:
             text += (literal(values[variable], connection), piece)
         return "".join(text)
 
+    def numbered(self) -> str:
+        """Return the statement with $1, $2 … in the places of its variables."""
+        first, *others = self.pieces
+        return first + "".join(f"${place}{piece}" for place, piece in enumerate(others, start=1))
+
 
 def make_template(
     text: str, parameters: Sequence[Any], connection: BaseDatabaseWrapper

@@ -150,3 +150,12 @@ def test_a_pooled_process_is_ready(pooler):
         del connections.settings["pooled"]
 
     assert (answer.status, answer.body["reasons"]) == (200, [])
+
+
+def test_a_pooler_is_told_from_the_server_by_the_number_of_the_session(pooler):
+    """By which nothing is prepared in a session that the next transaction does not have."""
+    with psycopg.connect(url(pooler), autocommit=True, prepare_threshold=None) as pooled:
+        (number,) = pooled.execute("SELECT pg_backend_pid()").fetchone()
+        told = pooled.info.backend_pid
+
+    assert number != told

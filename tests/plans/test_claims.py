@@ -136,9 +136,10 @@ def test_a_look_into_an_empty_queue_reads_no_more_than_its_indexes(policy):
         assert claim_rows(policy) is None
 
     for statement in claims:
-        nodes = plan_of(statement)
-        refuse_sequential_scans(nodes, policy.queue)
-        assert indexes_of(nodes) >= {f"{policy.queue}_pending", f"{policy.queue}_due"}
+        refuse_sequential_scans(plan_of(statement), policy.queue)
+    # The last is the look at everything, without which no queue is called empty.
+    found = indexes_of(plan_of(claims[-1]))
+    assert found >= {f"{policy.queue}_pending", f"{policy.queue}_due"}
 
 
 @pytest.mark.parametrize("queue", POLICIES)

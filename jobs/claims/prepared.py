@@ -1,0 +1,107 @@
+"""
+Statements that a session of the server keeps planned, for what must not wait for a planner.
+
+To parse and plan the claim of one new row takes the server longer than to run it. Behind a
+pooler that gives each transaction another session nothing is prepared: such a pooler makes up
+the number of the session that libpq was told.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+from django.db import DatabaseError
+from django.db.backends.base.base import BaseDatabaseWrapper
+from psycopg import errors as postgres
+
+from jobs.claims.template import Template, Variable, literal
+
+# More forms than a queue has; beyond it they are planned each time.
+MOST_KEPT = 16
+# Planned while the table is small, it would read the table from end to end when it is big.
+_BY_INDEX = "SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_generic_plan"
+_FORGOTTEN = (postgres.InvalidSqlStatementName, postgres.FeatureNotSupported)
+_numbers = itertools.count(1)
+
+
+@dataclass(kw_only=True, eq=False)
+class Session:
+    """What one session of the server keeps for this process."""
+
+    is_own: bool  # no pooler gives it to others in between
+    names: dict[int, tuple[Template, str]] = field(default_factory=dict)
+
+    def execution(
+        self, template: Template, values: Mapping[Variable, Any], connection: BaseDatabaseWrapper
+    ) -> str | None:
+        """Return statements that execute the template, prepared with them if it is not yet."""
+        if not self.is_own:
+            return None
+        known = self.names.get(id(template))
+        if known is None and len(self.names) >= MOST_KEPT:
+            return None
+        name = f"engineroom_{next(_numbers)}" if known is None else known[1]
+        given = ", ".join(literal(values[each], connection) for each in template.variables)
+        call = (
+            f"{_BY_INDEX};\nEXECUTE {name}({given})" if given else f"{_BY_INDEX};\nEXECUTE {name}"
+        )
+        if known is not None:
+            return call
+        self.names[id(template)] = (template, name)
+        return f"PREPARE {name} AS\n{template.numbered()};\n{call}"
+
+
+_sessions: weakref.WeakKeyDictionary[psycopg.Connection[Any], Session] = weakref.WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def execution(
+    template: Template, values: Mapping[Variable, Any], connection: BaseDatabaseWrapper
+) -> str | None:
+    """
+    Return statements that execute the template in a session that keeps it planned.
+
+    None where that cannot be: in a transaction of the caller's, or behind a pooler. Who
+    listens in is to hear the statement itself.
+    """
+    is_heard = bool(connection.execute_wrappers) or connection.queries_logged
+    if is_heard or connection.in_atomic_block or not connection.get_autocommit():
+        return None
+    connection.close_if_health_check_failed()
+    connection.ensure_connection()
+    return _session_of(connection).execution(template, values, connection)
+
+
+def is_forgotten(error: DatabaseError, connection: BaseDatabaseWrapper) -> bool:
+    """
+    Say whether it failed since the session has forgotten the statement, or its table changed.
+
+    Nothing is prepared in that session any more; nothing was done, so it can be done again.
+    """
+    if not isinstance(error.__cause__, _FORGOTTEN):
+        return False
+    _session_of(connection).is_own = False
+    return True
+
+
+def _session_of(connection: BaseDatabaseWrapper) -> Session:
+    with _lock:
+        session = _sessions.get(connection.connection)
+    if session is None:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_backend_pid()")
+            [number] = cursor.fetchone()
+        session = Session(is_own=number == _number_told(connection.connection))
+        with _lock:
+            _sessions[connection.connection] = session
+    return session
+
+
+def _number_told(connection: psycopg.Connection[Any]) -> int:
+    return connection.info.backend_pid
