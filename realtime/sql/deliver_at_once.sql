@@ -26,7 +26,7 @@ BEGIN
              LIMIT 1), 0)
     ),
     pending AS MATERIALIZED (
-        SELECT id, created_at, topic, event, payload, audience, ordering_key, attempts
+        SELECT id, created_at, event, audience, ordering_key, attempts
           FROM realtime_outbox
          WHERE status = 'pending' AND next_retry_at IS NULL
            AND (created_at, id) > (after_at, after_id)
@@ -35,7 +35,7 @@ BEGIN
            FOR UPDATE SKIP LOCKED
     ),
     plain AS MATERIALIZED (
-        SELECT *
+        SELECT id, ordering_key
           FROM pending
          WHERE attempts = 0 AND event NOT IN ('leave', 'resync')
            AND NOT jsonb_exists(audience, 'sids')
@@ -59,11 +59,12 @@ BEGIN
     finished AS (
         UPDATE realtime_outbox AS event
            SET status = 'completed', finished_at = clock_timestamp(), attempts = 1
-          FROM plain
-         WHERE event.id = ANY (ARRAY(SELECT plain.id FROM plain)) AND event.id = plain.id
-           AND NOT EXISTS (SELECT FROM blocked
-                            WHERE blocked.key = plain.ordering_key AND blocked.id < plain.id)
-        RETURNING event.id, plain.topic, plain.event, plain.payload, plain.audience
+         WHERE event.id = ANY (ARRAY(
+                   SELECT plain.id FROM plain
+                    WHERE NOT EXISTS (SELECT FROM blocked
+                                       WHERE blocked.key = plain.ordering_key
+                                         AND blocked.id < plain.id)))
+        RETURNING event.id, event.topic, event.event, event.payload, event.audience
     ),
     sent AS (
         INSERT INTO realtime_bus (sender, topic, message)
