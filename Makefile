@@ -11,7 +11,7 @@ WORKERS ?= 3
 # Tests of one module stay together, so that what they share is set up once.
 PARALLEL = -n $(WORKERS) --dist worksteal
 
-.PHONY: setup both run test test-next lint bench chaos clean lock browser
+.PHONY: setup both run test test-next lint bench bench-short chaos clean lock browser
 
 setup: .venv/installed
 
@@ -57,6 +57,10 @@ test-next: .venv-next/installed browser
 # Figures beside their limits of the same run; writes bench.json. See docs/benchmarks.md.
 bench: setup
 	$(BIN)/python -m tests.bench
+
+# All of it with fewer rows, in about two minutes: does it still run, not how fast.
+bench-short: setup
+	$(BIN)/python -m tests.bench --short
 
 # The long forms of the tests that have one: workers killed, stopped and frozen, big tables, the
 # daylight-saving year, new random examples. About an hour; each test has a limit of its own.
