@@ -127,7 +127,7 @@ def _mail(size: Size) -> Figures:
             mail_per_s=lambda: mail(count=size.mails),
         )
     except NoSinkError as error:
-        print(f"  left out: {error}")  # noqa: T201 (a program of its own)
+        print(f"  left out: {error}")
         return {}
 
 
