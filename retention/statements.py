@@ -8,39 +8,34 @@ one statement per file of ``retention/sql``.
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
-from pathlib import Path
+from functools import cached_property
 from typing import Any
 
 from django.core.exceptions import EmptyResultSet
 from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import BooleanField, F, Func, QuerySet, TextField
+from django.db.models import F, QuerySet
 from django.db.models.expressions import RawSQL
 from psycopg import sql
 
-from jobs.claims.template import Template, Variable, make_template
-from jobs.pruning import Along, Condition, Prunable
+from jobs.claims.template import Template, make_template
+from jobs.pruning import Condition, Prunable
+from retention.composing import (
+    KEY,
+    LAST,
+    LIMIT,
+    Composed,
+    IsOnPage,
+    compiled,
+    compiled_condition,
+    compose,
+    places_of,
+    table_of,
+)
 
-SQL = Path(__file__).resolve().parent / "sql"
-KEY = "swept_key"
-LIMIT, LAST = Variable("limit"), Variable("last")
-Composed = tuple[str, list[Any]]  # a text with placeholders, and what they stand for
-
-
-class Place(Func):
-    """Where a row lies in its table."""
-
-    template = "%(table)s.ctid"
-    output_field = TextField()
-
-
-class IsOnPage(Func):
-    """Whether a key is on the page. As an array, so that the rows are looked up one by one."""
-
-    template = "%(expressions)s = ANY (ARRAY (SELECT swept_key FROM page))"
-    output_field = BooleanField()
+FROM_THE_FIRST = "-infinity"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +46,7 @@ class DueRows:
     condition: Condition
     cutoff: dt.datetime
 
-    @property
+    @cached_property
     def using(self) -> str:
         """The database that holds them."""
         return router.db_for_write(self.prunable.model)
@@ -78,103 +73,110 @@ class DueRows:
             return None
         return template.fill({LIMIT: limit, LAST: last}, self._connection)
 
+    def range(self, *, limit: int, last: str | None = None) -> tuple[str, str] | None:
+        """
+        Return what deletes the next batch as a range of ages, and the query where that ended.
+
+        It deletes nothing when more rows than the limit are of one age. None where rows go
+        along, whose keys it does not return, or a due row is not known by its own table alone.
+        """
+        if self._range is None:
+            return None
+        deletion, end = self._range
+        values = {LIMIT: limit, LAST: FROM_THE_FIRST if last is None else last}
+        return deletion.fill(values, self._connection), end
+
     def probe(self, *, last: Any = None) -> str | None:
         """Return the query for one due row from there on that nobody has locked."""
-        rows = self._in_order(last).values_list("pk")[:1]
-        ending = sql.SQL("\nFOR UPDATE OF {rows} SKIP LOCKED").format(rows=self._table)
-        try:
-            text, parameters = self._compiled(rows)
-        except EmptyResultSet:
-            return None
-        complete = (sql.SQL(text) + ending).as_string(None)
-        return make_template(complete, parameters, self._connection).fill({}, self._connection)
+        begin = None if last is None else RawSQL("%s", [last])
+        rows = self._in_order(begin).values_list("pk")[:1]
+        ending = sql.SQL("\nFOR UPDATE OF {rows} SKIP LOCKED").format(rows=table_of(self.prunable))
+
+        def composed() -> Composed:
+            text, parameters = compiled(rows)
+            return (sql.SQL(text) + ending).as_string(None), parameters
+
+        template = self._make_template(composed)
+        return None if template is None else template.fill({}, self._connection)
 
     # Composed once: Django takes as long for it as the server for a few hundred rows.
     @cached_property
     def _first_batch(self) -> Template | None:
-        return self._make_template(None)
+        return self._make_template(lambda: self._compose(None))
 
     @cached_property
     def _further_batch(self) -> Template | None:
-        return self._make_template(RawSQL("%s", [LAST]))
+        return self._make_template(lambda: self._compose(RawSQL("%s", [LAST])))
 
-    def _make_template(self, last: RawSQL | None) -> Template | None:
-        compose = self._compose_page if self.is_walked_by_key else self._compose_batch
+    @cached_property
+    def _range(self) -> tuple[Template, str] | None:
+        if self.is_walked_by_key or self.prunable.along:
+            return None
+        begin = {f"{self.prunable.age_column}__gte": RawSQL("%s", [LAST])}
         try:
-            text, parameters = compose(last)
+            condition = compiled_condition(self._all().filter(self.condition, **begin))
+        except EmptyResultSet:
+            return None
+        if condition is None:
+            return None
+        text, parameters = self._compose_range(condition)
+        end = make_template(
+            compose("sweep_range_end", self.prunable), [self.cutoff], self._connection
+        )
+        return make_template(text, parameters, self._connection), end.fill({}, self._connection)
+
+    def _make_template(self, composed: Callable[[], Composed]) -> Template | None:
+        try:
+            text, parameters = composed()
         except EmptyResultSet:
             return None
         return make_template(text, parameters, self._connection)
 
+    def _compose(self, last: RawSQL | None) -> Composed:
+        return self._compose_page(last) if self.is_walked_by_key else self._compose_batch(last)
+
     def _compose_batch(self, last: RawSQL | None) -> Composed:
-        text, parameters = self._compiled(self._places(self._in_order(last)))
-        age: Any = self.prunable.model._meta.get_field(self.prunable.age_column)
-        text = self._fill("sweep_batch", due=sql.SQL(text), age=sql.Identifier(age.column))
+        text, parameters = compiled(places_of(self.prunable, self._in_order(last)))
+        text = compose(
+            "sweep_batch", self.prunable, due=sql.SQL(text), age=sql.Identifier(self._age.column)
+        )
         return text, [*parameters, LIMIT]
+
+    def _compose_range(self, due: Composed) -> Composed:
+        text = compose(
+            "sweep_range",
+            self.prunable,
+            due=sql.SQL(due[0]),
+            age=sql.Identifier(self._age.column),
+            type=sql.SQL(self._age.db_type(self._connection)),
+        )
+        return text, [*due[1], *due[1], self.cutoff, LIMIT, self.cutoff]
 
     def _compose_page(self, last: RawSQL | None) -> Composed:
         keys = self._all() if last is None else self._all().filter(pk__gt=last)
         page = keys.annotate(**{KEY: F("pk")}).order_by("pk").values_list(KEY)
-        due = self._places(self.rows().filter(IsOnPage(F("pk"))))
-        page_text, page_parameters = self._compiled(page)
-        due_text, due_parameters = self._compiled(due)
-        text = self._fill("sweep_page", page=sql.SQL(page_text), due=sql.SQL(due_text))
+        due = places_of(self.prunable, self.rows().filter(IsOnPage(F("pk"))))
+        page_text, page_parameters = compiled(page)
+        due_text, due_parameters = compiled(due)
+        text = compose("sweep_page", self.prunable, page=sql.SQL(page_text), due=sql.SQL(due_text))
         return text, [*page_parameters, LIMIT, *due_parameters]
 
     def _all(self) -> QuerySet[Any]:
         return self.prunable.model._base_manager.using(self.using)
 
-    def _in_order(self, last: Any) -> QuerySet[Any]:
+    def _in_order(self, last: RawSQL | None) -> QuerySet[Any]:
         column = "pk" if self.is_walked_by_key else self.prunable.age_column
         rows = self.rows()
         # The rows of that very age are looked at again: the batch may have ended among them.
         onward = rows if last is None else rows.filter(**{f"{column}__gte": last})
         return onward.order_by(column)
 
-    def _places(self, rows: QuerySet[Any]) -> QuerySet[Any]:
-        place = Place(table=self._table.as_string(None))
-        places: QuerySet[Any] = rows.annotate(swept_place=place).values_list("swept_place")
-        return places
-
-    def _fill(self, name: str, **parts: sql.Composable) -> str:
-        along = [_along(number, item) for number, item in enumerate(self.prunable.along)]
-        key: Any = self.prunable.model._meta.pk
-        statement = sql.SQL(_text(name)).format(
-            rows=self._table,
-            key=sql.Identifier(key.column),
-            limit=sql.Placeholder(),
-            along=sql.Composed(along),
-            **parts,
-        )
-        return statement.as_string(None)
-
-    def _compiled(self, rows: QuerySet[Any]) -> Composed:
-        text, parameters = rows.query.get_compiler(self.using).as_sql()
-        return text, list(parameters)
+    @property
+    def _age(self) -> Any:
+        return self.prunable.model._meta.get_field(self.prunable.age_column)
 
     @property
     def _connection(self) -> BaseDatabaseWrapper:
         connection = connections[self.using]
         connection.ensure_connection()  # its rules decide how values are written
         return connection
-
-    @property
-    def _table(self) -> sql.Identifier:
-        return sql.Identifier(self.prunable.model._meta.db_table)
-
-
-def _along(number: int, along: Along) -> sql.Composable:
-    field: Any = along.model._meta.get_field(along.column)
-    return sql.SQL(
-        ",\nalong_{number} AS (\n  DELETE FROM {table}"
-        " WHERE {column} = ANY (ARRAY (SELECT swept_key FROM gone)) RETURNING 1\n)"
-    ).format(
-        number=sql.SQL(str(number)),
-        table=sql.Identifier(along.model._meta.db_table),
-        column=sql.Identifier(field.column),
-    )
-
-
-@cache
-def _text(name: str) -> str:
-    return (SQL / f"{name}.sql").read_text(encoding="utf-8")

@@ -9,16 +9,14 @@ from typing import Any
 from django.db import OperationalError, connections
 from psycopg import errors as postgres
 
-from jobs import conf as engine
 from jobs.failure import headline
 from jobs.outage import is_outage
 from jobs.transactions import TimeLimits, run_shortly
+from retention.batches import Batches
 from retention.budget import Budget
 from retention.statements import DueRows
 
 logger = logging.getLogger(__name__)
-# Long enough for a busy row, too short to hold up those who queue behind a waiting DELETE.
-LOCK_MS = 2000
 PROBE_MS = 1000
 
 
@@ -45,6 +43,7 @@ class TargetSweep:
         self.due = due
         self.budget = budget
         self.swept = Swept()
+        self._batches = Batches(due)
         self._limit = budget.batch  # halved after a time-out, for the rest of the pass
         self._last: Any = None  # where the last batch ended
 
@@ -71,25 +70,19 @@ class TargetSweep:
 
     def _sweep_batch(self) -> bool:
         """Delete one batch; return whether there may be more."""
-        statement = self.due.batch(limit=self._limit, last=self._last)
-        if statement is None:
-            return False
         try:
-            [[(deleted, may_be_more, last)]] = run_shortly(
-                # A crash may forget a batch: the next sweep deletes it again.
-                self.due.using, statement, is_durable=False, limits=_limits()
-            )  # fmt: skip
+            batch = self._batches.delete(limit=self._limit, last=self._last)
         except OperationalError as error:
             if self._limit == 1 or not _is_too_slow(error):
                 raise
             self._halve(error)
             return True
-        self.swept.deleted += deleted
-        self.swept.batches += bool(deleted)
-        if not may_be_more:
+        self.swept.deleted += batch.deleted
+        self.swept.batches += bool(batch.deleted)
+        if not batch.may_be_more:
             return False
-        self._last = last
-        if deleted:
+        self._last = batch.last
+        if batch.deleted:
             self.budget.pause()
         return True
 
@@ -115,11 +108,6 @@ class TargetSweep:
                 raise
             return True  # nobody knows: the next sweep looks
         return bool(found)
-
-
-def _limits() -> TimeLimits:
-    statement_ms = engine.STATEMENT_TIMEOUT_MS.get()
-    return TimeLimits(statement_ms=statement_ms, lock_ms=min(LOCK_MS, statement_ms // 2))
 
 
 def _is_too_slow(error: OperationalError) -> bool:

@@ -1,5 +1,7 @@
 -- Deletes one batch in the order of age; says how many rows, whether there may be more, and
 -- where the next batch begins.
+-- For what sweep_range cannot do: rows that others go along with, rows of one age that are too
+-- many for a batch, and those among which somebody holds one.
 -- The lock with SKIP LOCKED reads the row again: one that was renewed meanwhile is not deleted,
 -- which it is by the same statement without the lock. What somebody else has locked is left.
 -- It carries on at the age of the last batch: without that, every batch walks over all rows
@@ -14,4 +16,4 @@ WITH gone AS (
   ))
   RETURNING {key} AS swept_key, {age} AS swept_age
 ){along}
-SELECT count(*), count(*) > 0, max(swept_age) FROM gone
+SELECT count(*), count(*) > 0, max(swept_age)::text FROM gone

@@ -1,0 +1,88 @@
+"""
+Deleting one batch, in the cheaper of two ways that does.
+
+As a range of ages where that can be; else row by row under SKIP LOCKED. Both spare a row that
+was renewed meanwhile, and neither deletes more than its limit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import OperationalError
+from psycopg import errors as postgres
+
+from jobs import conf as engine
+from jobs.transactions import TimeLimits, change_shortly, run_shortly
+from retention.statements import DueRows
+
+# Long enough for a write that is being committed; a range whose row is held longer has to wait
+# with what it has deleted so far, and so does whoever wants that.
+RANGE_LOCK_MS = 20
+# Of a table: long enough for a busy one, too short to hold up those who queue behind.
+LOCK_MS = 2000
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """What came of a batch."""
+
+    deleted: int
+    may_be_more: bool
+    last: Any  # where the next one begins
+
+
+class Batches:
+    """The batches of one pass over one target."""
+
+    def __init__(self, due: DueRows) -> None:
+        self._due = due
+        self._crowded: str | None = None  # an age of more rows than a batch may take
+
+    def delete(self, *, limit: int, last: Any) -> Batch:
+        """
+        Delete the next batch after the one that ended at ``last``, in a transaction of its own.
+
+        Raises OperationalError when it takes too long, or the table is locked.
+        """
+        if last is None or last != self._crowded:
+            batch = self._delete_range(limit=limit, last=last)
+            if batch is not None:
+                return batch
+        return self._delete_unlocked(limit=limit, last=last)
+
+    def _delete_range(self, *, limit: int, last: Any) -> Batch | None:
+        """Return None where it is to be done row by row."""
+        statements = self._due.range(limit=limit, last=last)
+        if statements is None:
+            return None
+        deletion, end = statements
+        try:
+            deleted, ends_at = change_shortly(
+                # A crash may forget a batch: the next sweep deletes it again.
+                self._due.using, deletion, then=end, is_durable=False, limits=_limits(RANGE_LOCK_MS)
+            )  # fmt: skip
+        except OperationalError as error:
+            if isinstance(error.__cause__, (postgres.LockNotAvailable, postgres.DeadlockDetected)):
+                return None
+            raise
+        if ends_at is not None and not deleted:
+            self._crowded = ends_at
+            return None
+        return Batch(deleted=deleted, may_be_more=ends_at is not None, last=ends_at)
+
+    def _delete_unlocked(self, *, limit: int, last: Any) -> Batch:
+        """Delete what nobody has locked."""
+        statement = self._due.batch(limit=limit, last=last)
+        if statement is None:
+            return Batch(deleted=0, may_be_more=False, last=last)
+        [[(deleted, may_be_more, ended_at)]] = run_shortly(
+            self._due.using, statement, is_durable=False, limits=_limits(LOCK_MS)
+        )
+        return Batch(deleted=deleted, may_be_more=may_be_more, last=ended_at)
+
+
+def _limits(lock_ms: int) -> TimeLimits:
+    statement_ms = engine.STATEMENT_TIMEOUT_MS.get()
+    return TimeLimits(statement_ms=statement_ms, lock_ms=min(lock_ms, statement_ms // 2))
