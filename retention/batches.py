@@ -67,10 +67,13 @@ class Batches:
             if isinstance(error.__cause__, (postgres.LockNotAvailable, postgres.DeadlockDetected)):
                 return None
             raise
-        if ends_at is not None and not deleted:
+        if ends_at is None or deleted == limit:
+            return Batch(deleted=deleted, may_be_more=ends_at is not None, last=ends_at)
+        # A row was renewed meanwhile, or those where it ended are of one age: made up.
+        if not deleted:
             self._crowded = ends_at
-            return None
-        return Batch(deleted=deleted, may_be_more=ends_at is not None, last=ends_at)
+        rest = self._delete_unlocked(limit=limit - deleted, last=ends_at)
+        return Batch(deleted=deleted + rest.deleted, may_be_more=rest.may_be_more, last=rest.last)
 
     def _delete_unlocked(self, *, limit: int, last: Any) -> Batch:
         """Delete what nobody has locked."""

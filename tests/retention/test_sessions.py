@@ -21,6 +21,7 @@ from jobs.context import RunContext
 from jobs.models import ActivityLog
 from jobs.pruning import declare_expired, expired
 from jobs.signin.models import SigninAttempt, SigninLink
+from tests.conftest import wait_until
 from tests.factories import UserFactory
 from tests.forms import FULL, form
 from tests.retention.conftest import context_of, days_ago, summary_of
@@ -31,6 +32,7 @@ EXPIRED, LIVE = form(short=(15_000, 1_250), full=(600_000, 50_000))
 BATCH = EXPIRED // 300  # 2,000 in the long form
 CAP = 50
 RENEWED = 100
+WAITERS = "SELECT FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'"
 NOTHING = {"deleted": 0, "batches": 0, "truncated": False}
 
 
@@ -143,6 +145,44 @@ def test_a_session_that_somebody_is_renewing_survives(settings):
     assert during == {"deleted": 2, "batches": 1, "truncated": False}
     assert [session.pk for session in Session.objects.all()] == ["renewed"]
     assert summary_of(JOB)["sessions"] == NOTHING
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_session_survives_whose_renewal_is_committed_while_the_sweep_waits_for_it(monkeypatch):
+    monkeypatch.setattr("retention.batches.RANGE_LOCK_MS", 5000)
+    for name in ("other", "renewed"):
+        Session.objects.create(session_key=name, expire_date=days_ago(1))
+
+    with direct.connect(application_name="writer", autocommit=False) as writer:
+        writer.execute(
+            "UPDATE django_session SET expire_date = now() + interval '1 day'"
+            " WHERE session_key = 'renewed'"
+        )
+        waiting = threading.Thread(target=commit_when_waited_for, args=(writer,))
+        waiting.start()
+        entry = summary_of(JOB)["sessions"]
+        waiting.join(30)
+
+    assert entry == {"deleted": 1, "batches": 1, "truncated": False}
+    assert [session.pk for session in Session.objects.all()] == ["renewed"]
+
+
+def commit_when_waited_for(writer: direct.Connection) -> None:
+    with direct.connect(application_name="watcher") as watcher:
+        wait_until(lambda: watcher.execute(WAITERS).fetchone() is not None)
+    writer.commit()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_batch_of_one_age_is_no_larger_than_others(settings):
+    settings.RETENTION_BATCH, settings.RETENTION_MAX_BATCHES = 3, 2
+    moment = days_ago(1)
+    for place in range(10):
+        Session.objects.create(session_key=f"{place}", expire_date=moment)
+
+    entry = summary_of(JOB)["sessions"]
+
+    assert entry == {"deleted": 6, "batches": 2, "truncated": True}
 
 
 @pytest.mark.django_db(transaction=True)
