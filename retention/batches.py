@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import OperationalError
+from django.db import DatabaseError, OperationalError, connections
 from psycopg import errors as postgres
 
 from jobs import conf as engine
+from jobs.claims.prepared import is_forgotten
 from jobs.transactions import TimeLimits, change_shortly, run_shortly
-from retention.statements import DueRows
+from retention.statements import DueRows, Range
 
 # Long enough for a write that is being committed; a range whose row is held longer has to wait
 # with what it has deleted so far, and so does whoever wants that.
@@ -52,28 +53,58 @@ class Batches:
                 return batch
         return self._delete_unlocked(limit=limit, last=last)
 
+    def close(self) -> None:
+        """Say that there are no further ones."""
+        if self._due.range is not None:
+            self._due.range.close()
+
     def _delete_range(self, *, limit: int, last: Any) -> Batch | None:
         """Return None where it is to be done row by row."""
-        statements = self._due.range(limit=limit, last=last)
-        if statements is None:
+        ranged = self._due.range
+        if ranged is None:
             return None
-        deletion, end = statements
         try:
-            deleted, ends_at = change_shortly(
-                # A crash may forget a batch: the next sweep deletes it again.
-                self._due.using, deletion, then=end, is_durable=False, limits=_limits(RANGE_LOCK_MS)
-            )  # fmt: skip
+            deleted, ends_at = self._change(ranged, limit=limit, last=last)
         except OperationalError as error:
             if isinstance(error.__cause__, (postgres.LockNotAvailable, postgres.DeadlockDetected)):
                 return None
             raise
+        batch = Batch(deleted=deleted, may_be_more=ends_at is not None, last=ends_at)
         if ends_at is None or deleted == limit:
-            return Batch(deleted=deleted, may_be_more=ends_at is not None, last=ends_at)
-        # A row was renewed meanwhile, or those where it ended are of one age: made up.
+            return batch
+        # A row was renewed meanwhile, or those where it ended are of one age.
         if not deleted:
             self._crowded = ends_at
-        rest = self._delete_unlocked(limit=limit - deleted, last=ends_at)
-        return Batch(deleted=deleted + rest.deleted, may_be_more=rest.may_be_more, last=rest.last)
+        return self._made_up(batch, limit=limit)
+
+    def _change(self, ranged: Range, *, limit: int, last: Any) -> tuple[int, str | None]:
+        using = self._due.using
+        # The first may be the only one, and is not worth a plan that is kept.
+        deletion = None if last is None else ranged.prepared(limit=limit, last=last)
+        limits = _limits(RANGE_LOCK_MS)
+        if deletion is not None:
+            try:
+                # A crash may forget a batch: the next sweep deletes it again.
+                return change_shortly(
+                    using, deletion, then=ranged.end, is_durable=False, limits=limits
+                )
+            except DatabaseError as error:
+                if not is_forgotten(error, connections[using]):
+                    raise
+        deletion = ranged.deletion(limit=limit, last=last)
+        return change_shortly(using, deletion, then=ranged.end, is_durable=False, limits=limits)
+
+    def _made_up(self, batch: Batch, *, limit: int) -> Batch:
+        """Delete what is missing from a batch row by row."""
+        try:
+            rest = self._delete_unlocked(limit=limit - batch.deleted, last=batch.last)
+        except OperationalError as error:
+            if not (batch.deleted and is_too_slow(error)):
+                raise
+            return batch  # what it has deleted counts; the next one goes on there
+        return Batch(
+            deleted=batch.deleted + rest.deleted, may_be_more=rest.may_be_more, last=rest.last
+        )
 
     def _delete_unlocked(self, *, limit: int, last: Any) -> Batch:
         """Delete what nobody has locked."""
@@ -84,6 +115,12 @@ class Batches:
             self._due.using, statement, is_durable=False, limits=_limits(LOCK_MS)
         )
         return Batch(deleted=deleted, may_be_more=may_be_more, last=ended_at)
+
+
+def is_too_slow(error: OperationalError) -> bool:
+    """Say whether a statement ran into one of its time limits, or waited in a circle."""
+    slow = (postgres.QueryCanceled, postgres.LockNotAvailable, postgres.DeadlockDetected)
+    return isinstance(error.__cause__, slow)
 
 
 def _limits(lock_ms: int) -> TimeLimits:

@@ -20,7 +20,8 @@ from django.db.models import F, QuerySet
 from django.db.models.expressions import RawSQL
 from psycopg import sql
 
-from jobs.claims.template import Template, make_template
+from jobs.claims.prepared import execution, release
+from jobs.claims.template import Template, Variable, make_template
 from jobs.pruning import Condition, Prunable
 from retention.composing import (
     KEY,
@@ -36,6 +37,35 @@ from retention.composing import (
 )
 
 FROM_THE_FIRST = "-infinity"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Range:
+    """
+    What deletes the next batch as a range of ages, and the query where that ended.
+
+    It deletes nothing when more rows than the limit are of one age.
+    """
+
+    using: str
+    template: Template
+    end: str
+
+    def deletion(self, *, limit: int, last: str | None) -> str:
+        """Return the complete statement."""
+        return self.template.fill(_range_values(limit, last), connections[self.using])
+
+    def prepared(self, *, limit: int, last: str | None) -> str | None:
+        """Return the statements by which a session executes it that keeps it planned, if it may."""
+        return execution(self.template, _range_values(limit, last), connections[self.using])
+
+    def close(self) -> None:
+        """Let the session forget it."""
+        release(self.template, connections[self.using])
+
+
+def _range_values(limit: int, last: str | None) -> dict[Variable, Any]:
+    return {LIMIT: limit, LAST: FROM_THE_FIRST if last is None else last}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,19 +103,6 @@ class DueRows:
             return None
         return template.fill({LIMIT: limit, LAST: last}, self._connection)
 
-    def range(self, *, limit: int, last: str | None = None) -> tuple[str, str] | None:
-        """
-        Return what deletes the next batch as a range of ages, and the query where that ended.
-
-        It deletes nothing when more rows than the limit are of one age. None where rows go
-        along, whose keys it does not return, or a due row is not known by its own table alone.
-        """
-        if self._range is None:
-            return None
-        deletion, end = self._range
-        values = {LIMIT: limit, LAST: FROM_THE_FIRST if last is None else last}
-        return deletion.fill(values, self._connection), end
-
     def probe(self, *, last: Any = None) -> str | None:
         """Return the query for one due row from there on that nobody has locked."""
         begin = None if last is None else RawSQL("%s", [last])
@@ -109,7 +126,13 @@ class DueRows:
         return self._make_template(lambda: self._compose(RawSQL("%s", [LAST])))
 
     @cached_property
-    def _range(self) -> tuple[Template, str] | None:
+    def range(self) -> Range | None:
+        """
+        What deletes a batch as a range of ages.
+
+        None where rows go along, whose keys it does not return, or a due row is not known by
+        its own table alone.
+        """
         if self.is_walked_by_key or self.prunable.along:
             return None
         begin = {f"{self.prunable.age_column}__gte": RawSQL("%s", [LAST])}
@@ -123,7 +146,11 @@ class DueRows:
         end = make_template(
             compose("sweep_range_end", self.prunable), [self.cutoff], self._connection
         )
-        return make_template(text, parameters, self._connection), end.fill({}, self._connection)
+        return Range(
+            using=self.using,
+            template=make_template(text, parameters, self._connection),
+            end=end.fill({}, self._connection),
+        )
 
     def _make_template(self, composed: Callable[[], Composed]) -> Template | None:
         try:

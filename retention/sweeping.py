@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import OperationalError, connections
-from psycopg import errors as postgres
 
 from jobs.failure import headline
 from jobs.outage import is_outage
 from jobs.transactions import TimeLimits, run_shortly
-from retention.batches import Batches
+from retention.batches import Batches, is_too_slow
 from retention.budget import Budget
 from retention.statements import DueRows
 
@@ -53,6 +52,7 @@ class TargetSweep:
             while self._may_go_on():
                 if not self._sweep_batch():
                     break
+            self._batches.close()
         except Exception as error:  # noqa: BLE001 (the other targets are swept all the same)
             self.swept.error = headline(error)
             logger.error(  # noqa: TRY400 (the database's words say it all)
@@ -73,7 +73,7 @@ class TargetSweep:
         try:
             batch = self._batches.delete(limit=self._limit, last=self._last)
         except OperationalError as error:
-            if self._limit == 1 or not _is_too_slow(error):
+            if self._limit == 1 or not is_too_slow(error):
                 raise
             self._halve(error)
             return True
@@ -104,12 +104,7 @@ class TargetSweep:
         try:
             [found] = run_shortly(self.due.using, query, limits=limits)
         except OperationalError as error:
-            if not _is_too_slow(error):
+            if not is_too_slow(error):
                 raise
             return True  # nobody knows: the next sweep looks
         return bool(found)
-
-
-def _is_too_slow(error: OperationalError) -> bool:
-    slow = (postgres.QueryCanceled, postgres.LockNotAvailable, postgres.DeadlockDetected)
-    return isinstance(error.__cause__, slow)

@@ -78,6 +78,16 @@ def execution(
     return _session_of(connection).execution(template, values, connection)
 
 
+def release(template: Template, connection: BaseDatabaseWrapper) -> None:
+    """Let the session forget a template that is not executed any more."""
+    with _lock:
+        session = _sessions.get(connection.connection)
+    known = None if session is None else session.names.pop(id(template), None)
+    if known is not None:
+        with connection.cursor() as cursor:
+            cursor.execute(f"DEALLOCATE {known[1]}")
+
+
 def is_forgotten(error: DatabaseError, connection: BaseDatabaseWrapper) -> bool:
     """
     Say whether it failed since the session has forgotten the statement, or its table changed.

@@ -1,2 +1,3 @@
--- Where the range that this transaction deleted ended; null when it went up to the cutoff.
-SELECT nullif(current_setting('retention.ends_at'), {cutoff}::text)
+-- Where the range that this transaction deleted ended; null when it went up to the cutoff, or
+-- the deletion did not even look. A setting that was local to an earlier transaction is ''.
+SELECT nullif(nullif(current_setting('retention.ends_at', true), ''), {cutoff}::text)

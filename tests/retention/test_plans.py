@@ -83,9 +83,9 @@ def test_no_statement_of_what_ships_reads_a_table_from_end_to_end() -> None:
         assert statement is not None
         found[prunable.name] = read_whole(plan_of(statement))
         for ending in (None, last) if not rows.is_walked_by_key else ():
-            ranged = rows.range(limit=BATCH, last=ending)
-            if ranged is not None:
-                found[f"range of {prunable.name} {ending}"] = read_whole(plan_of(ranged[0]))
+            if rows.range is not None:
+                deletion = rows.range.deletion(limit=BATCH, last=ending)
+                found[f"range of {prunable.name} {ending}"] = read_whole(plan_of(deletion))
         found[f"probe of {prunable.name}"] = read_whole(plan_of(rows.probe()))
     found["kept_runs"] = read_whole(plan_of(engine._text("kept_runs") % {"others": 49}))
 
@@ -132,7 +132,7 @@ def test_a_late_batch_under_an_old_snapshot_touches_no_more_pages_than_an_early_
         assert deleted == BATCH
 
     late = pages_of(rows.batch(limit=BATCH, last=last))
-    late_range = pages_of(rows.range(limit=BATCH, last=last)[0])
+    late_range = pages_of(rows.range.deletion(limit=BATCH, last=last))
     from_the_start = pages_of(rows.batch(limit=BATCH))
     assert late <= 2 * early
     assert late_range <= 2 * early

@@ -12,8 +12,9 @@ from contextlib import contextmanager, suppress
 import pytest
 from django.contrib.sessions.backends.file import SessionStore
 from django.contrib.sessions.models import Session
-from django.db import connection
+from django.db import OperationalError, connection
 from django.utils import timezone
+from psycopg import errors as postgres
 
 from deletions.models import BillingAudit
 from jobs import direct
@@ -21,6 +22,7 @@ from jobs.context import RunContext
 from jobs.models import ActivityLog
 from jobs.pruning import declare_expired, expired
 from jobs.signin.models import SigninAttempt, SigninLink
+from jobs.transactions import run_shortly
 from tests.conftest import wait_until
 from tests.factories import UserFactory
 from tests.forms import FULL, form
@@ -307,3 +309,42 @@ def test_an_engine_that_fails_is_an_error_beside_what_was_swept(in_files, settin
 
     assert "error" in output["sessions"]
     assert output["signin.attempts"] == NOTHING
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_sweep_leaves_nothing_behind_in_its_session(settings):
+    settings.RETENTION_BATCH, settings.RETENTION_MAX_BATCHES = 2, 10
+    for place in range(9):
+        Session.objects.create(session_key=f"{place}", expire_date=days_ago(10 - place))
+
+    entry = summary_of(JOB)["sessions"]
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_prepared_statements")
+        assert cursor.fetchone() == (0,)
+    assert entry == {"deleted": 9, "batches": 5, "truncated": False}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_a_batch_has_deleted_counts_although_the_rest_of_it_takes_too_long(
+    settings, monkeypatch
+):
+    settings.RETENTION_BATCH, settings.RETENTION_MAX_BATCHES = 3, 10
+    moment = days_ago(2)
+    for place, age in enumerate((days_ago(4), days_ago(3), moment, moment, moment)):
+        Session.objects.create(session_key=f"{place}", expire_date=age)
+    too_long = OperationalError("canceling statement due to lock timeout")
+    too_long.__cause__ = postgres.LockNotAvailable()
+    outcomes = [too_long]
+
+    def run_shortly_but_once(*arguments, **options):
+        if outcomes:
+            raise outcomes.pop()
+        return run_shortly(*arguments, **options)
+
+    monkeypatch.setattr("retention.batches.run_shortly", run_shortly_but_once)
+
+    entry = summary_of(JOB)["sessions"]
+
+    assert outcomes == []
+    assert entry == {"deleted": 5, "batches": 2, "truncated": False}
