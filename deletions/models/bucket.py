@@ -110,6 +110,11 @@ class BucketDeletionJob(LeasedQueueRow):
                 condition=Q(user_deletion_id__isnull=False),
             ),
             models.Index(
+                fields=("done_at",),
+                name="bucket_deletion_jobs_by_age",
+                condition=Q(status="done"),
+            ),
+            models.Index(
                 fields=("-id",),
                 name="bucket_deletion_jobs_ended",
                 condition=Q(status="cancelled"),

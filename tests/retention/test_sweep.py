@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.db.models import Q
 
-from deletions.models import UserDeletion, UserDeletionStep
+from deletions.models import BucketDeletionJob, UserDeletion, UserDeletionStep
 from emails.models import EmailBody, EmailJob
 from jobs import pruning
 from jobs.models import ActivityLog, Alert, JobRun
@@ -22,6 +22,7 @@ from tests.factories import (
     EmailJobFactory,
     JobRunFactory,
 )
+from tests.factories.buckets import BucketDeletionJobFactory
 from tests.factories.deletions import UserDeletionFactory
 from tests.retention.conftest import context_of, days_ago, summary_of, swept
 
@@ -240,6 +241,19 @@ def test_done_deletions_go_with_their_steps_and_abandoned_ones_stay(configure):
 
     assert list(UserDeletion.objects.all()) == [abandoned]
     assert set(UserDeletionStep.objects.values_list("deletion_id", flat=True)) == {abandoned.pk}
+
+
+def test_done_deletions_of_buckets_go_and_abandoned_ones_stay(configure):
+    BucketDeletionJobFactory(done=True, done_at=days_ago(40))
+    kept = {
+        BucketDeletionJobFactory(done=True, done_at=days_ago(20)).pk,
+        BucketDeletionJobFactory(abandoned=True, abandoned_at=days_ago(40)).pk,
+    }
+    configure(deletions_buckets=30)
+
+    summary_of()
+
+    assert set(BucketDeletionJob.objects.values_list("pk", flat=True)) == kept
 
 
 def test_the_newest_50_runs_of_each_job_and_its_newest_failure_stay_whatever_their_age(configure):
