@@ -42,6 +42,9 @@ INSERT INTO user_deletions (user_id, requested_by, status, done_at, snapshot)
 SELECT n::text, '', 'done', at, '{}' FROM old;
 INSERT INTO user_deletion_steps (deletion_id, name, half, position, left_behind, idempotency_key)
 SELECT id, 'rows', 'local', 0, '', id::text FROM user_deletions;
+INSERT INTO bucket_deletion_jobs
+  (bucket_name, endpoint, status, done_at, total_objects, failed_keys)
+SELECT n::text, 's3://store.example/', 'done', at, 0, '[]' FROM old;
 INSERT INTO billing_audit (at, deletion_id, url, idempotency_key)
 SELECT at - interval '1 year', n, '', '' FROM old;
 INSERT INTO signin_attempts (at, address_digest) SELECT at, n::text FROM old;
