@@ -10,11 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import DatabaseError, OperationalError, connections
+from django.db import OperationalError
 from psycopg import errors as postgres
 
 from jobs import conf as engine
-from jobs.claims.prepared import is_forgotten
 from jobs.transactions import TimeLimits, change_shortly, run_shortly
 from retention.statements import DueRows, Range
 
@@ -78,21 +77,16 @@ class Batches:
         return self._made_up(batch, limit=limit)
 
     def _change(self, ranged: Range, *, limit: int, last: Any) -> tuple[int, str | None]:
-        using = self._due.using
-        # The first may be the only one, and is not worth a plan that is kept.
-        deletion = None if last is None else ranged.prepared(limit=limit, last=last)
-        limits = _limits(RANGE_LOCK_MS)
-        if deletion is not None:
-            try:
+        def send(deletion: str) -> tuple[int, str | None]:
+            return change_shortly(
                 # A crash may forget a batch: the next sweep deletes it again.
-                return change_shortly(
-                    using, deletion, then=ranged.end, is_durable=False, limits=limits
-                )
-            except DatabaseError as error:
-                if not is_forgotten(error, connections[using]):
-                    raise
-        deletion = ranged.deletion(limit=limit, last=last)
-        return change_shortly(using, deletion, then=ranged.end, is_durable=False, limits=limits)
+                ranged.using, deletion, then=ranged.end, is_durable=False, limits=limits
+            )  # fmt: skip
+
+        limits = _limits(RANGE_LOCK_MS)
+        if last is None:  # may be the only one, and is not worth a plan that is kept
+            return send(ranged.deletion(limit=limit, last=last))
+        return ranged.send_planned(send, limit=limit, last=last)
 
     def _made_up(self, batch: Batch, *, limit: int) -> Batch:
         """Delete what is missing from a batch row by row."""

@@ -11,7 +11,7 @@ import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from django.core.exceptions import EmptyResultSet
 from django.db import connections, router
@@ -20,7 +20,7 @@ from django.db.models import F, QuerySet
 from django.db.models.expressions import RawSQL
 from psycopg import sql
 
-from jobs.claims.prepared import execution, release
+from jobs.claims.prepared import release, send_planned
 from jobs.claims.template import Template, Variable, make_template
 from jobs.pruning import Condition, Prunable
 from retention.composing import (
@@ -36,6 +36,7 @@ from retention.composing import (
     table_of,
 )
 
+T = TypeVar("T")
 FROM_THE_FIRST = "-infinity"
 
 
@@ -55,9 +56,10 @@ class Range:
         """Return the complete statement."""
         return self.template.fill(_range_values(limit, last), connections[self.using])
 
-    def prepared(self, *, limit: int, last: str | None) -> str | None:
-        """Return the statements by which a session executes it that keeps it planned, if it may."""
-        return execution(self.template, _range_values(limit, last), connections[self.using])
+    def send_planned(self, send: Callable[[str], T], *, limit: int, last: str) -> T:
+        """Send the statement in the form that the session keeps planned, where it may."""
+        values = _range_values(limit, last)
+        return send_planned(send, self.template, values, connections[self.using])
 
     def close(self) -> None:
         """Let the session forget it."""

@@ -11,9 +11,9 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 from django.db import DatabaseError
@@ -22,6 +22,7 @@ from psycopg import errors as postgres
 
 from jobs.claims.template import Template, Variable, literal
 
+T = TypeVar("T")
 # More forms than a queue has; beyond it they are planned each time.
 MOST_KEPT = 16
 # Planned while the table is small, it would read the table from end to end when it is big.
@@ -48,9 +49,7 @@ class Session:
             return None
         name = f"engineroom_{next(_numbers)}" if known is None else known[1]
         given = ", ".join(literal(values[each], connection) for each in template.variables)
-        call = (
-            f"{_BY_INDEX};\nEXECUTE {name}({given})" if given else f"{_BY_INDEX};\nEXECUTE {name}"
-        )
+        call = f"{_BY_INDEX};\nEXECUTE {name}" + (f"({given})" if given else "")
         if known is not None:
             return call
         self.names[id(template)] = (template, name)
@@ -61,21 +60,29 @@ _sessions: weakref.WeakKeyDictionary[psycopg.Connection[Any], Session] = weakref
 _lock = threading.Lock()
 
 
-def execution(
-    template: Template, values: Mapping[Variable, Any], connection: BaseDatabaseWrapper
-) -> str | None:
+def send_planned(
+    send: Callable[[str], T],
+    template: Template,
+    values: Mapping[Variable, Any],
+    connection: BaseDatabaseWrapper,
+) -> T:
     """
-    Return statements that execute the template in a session that keeps it planned.
+    Send a statement in the form that the session keeps planned, else as its complete text.
 
-    None where that cannot be: in a transaction of the caller's, or behind a pooler. Who
-    listens in is to hear the statement itself.
+    The text in a transaction of the caller's and behind a pooler, and where somebody listens
+    in, who is to hear the statement itself. ``send`` is called again with the text if the
+    session has forgotten the statement, by which nothing was done.
     """
-    is_heard = bool(connection.execute_wrappers) or connection.queries_logged
-    if is_heard or connection.in_atomic_block or not connection.get_autocommit():
-        return None
-    connection.close_if_health_check_failed()
-    connection.ensure_connection()
-    return _session_of(connection).execution(template, values, connection)
+    planned = _execution(template, values, connection)
+    if planned is not None:
+        try:
+            return send(planned)
+        except DatabaseError as error:
+            if not isinstance(error.__cause__, _FORGOTTEN):
+                raise
+            # Forgotten, or its table has changed: nothing is prepared there any more.
+            _session_of(connection).is_own = False
+    return send(template.fill(values, connection))
 
 
 def release(template: Template, connection: BaseDatabaseWrapper) -> None:
@@ -88,16 +95,15 @@ def release(template: Template, connection: BaseDatabaseWrapper) -> None:
             cursor.execute(f"DEALLOCATE {known[1]}")
 
 
-def is_forgotten(error: DatabaseError, connection: BaseDatabaseWrapper) -> bool:
-    """
-    Say whether it failed since the session has forgotten the statement, or its table changed.
-
-    Nothing is prepared in that session any more; nothing was done, so it can be done again.
-    """
-    if not isinstance(error.__cause__, _FORGOTTEN):
-        return False
-    _session_of(connection).is_own = False
-    return True
+def _execution(
+    template: Template, values: Mapping[Variable, Any], connection: BaseDatabaseWrapper
+) -> str | None:
+    is_heard = bool(connection.execute_wrappers) or connection.queries_logged
+    if is_heard or connection.in_atomic_block or not connection.get_autocommit():
+        return None
+    connection.close_if_health_check_failed()
+    connection.ensure_connection()
+    return _session_of(connection).execution(template, values, connection)
 
 
 def _session_of(connection: BaseDatabaseWrapper) -> Session:

@@ -16,7 +16,7 @@ from jobs.claims.limit import claim_guard
 from jobs.claims.ordering import FLOOR
 from jobs.claims.pace import Watermark
 from jobs.claims.policy import ClaimPolicy
-from jobs.claims.prepared import execution, is_forgotten
+from jobs.claims.prepared import send_planned
 from jobs.claims.statement import AFTER, WORKER, ClaimForm, claim_statement
 from jobs.claims.template import Variable
 from jobs.claims.writes import TOKEN
@@ -84,18 +84,11 @@ class ClaimAttempt:
         Where each row is begun by a fenced and durable write of its own before it is worked
         on, the claim need not be flushed: that write flushes it, or finds it gone.
         """
-        prepared = self._prepared() if self.form.fresh else None
-        if prepared is not None:
-            try:
-                return self.claim_of(self._send(prepared))
-            except DatabaseError as error:
-                if not is_forgotten(error, connections[self.policy.using]):
-                    raise
-        return self.claim_of(self._send(self.statement))
-
-    def _prepared(self) -> str | None:
+        if not self.form.fresh:
+            return self.claim_of(self._send(self.statement))
         connection = connections[self.policy.using]
-        return execution(self._compiled.template, self._known, connection)
+        template = self._compiled.template
+        return self.claim_of(send_planned(self._send, template, self._known, connection))
 
     def _send(self, statement: str) -> Rows:
         is_durable = self.policy.whole_claims and self.policy.durable_claims

@@ -57,7 +57,7 @@ class QueuePass:
 
     def run(self) -> None:
         """Work until nothing is due and nothing is in flight, or until the stop."""
-        _begin(self.context, self.policy)
+        _note_trigger(self.context, self.policy)
         buried = False
         while not self.context.should_stop():
             self._refill()
@@ -273,7 +273,7 @@ def work_whole_claims(
     The function settles the rows; those that it leaves are completed, and an exception
     fails them. ``ahead`` does what needs no claim before one is made, and says what is next.
     """
-    _begin(context, policy)
+    _note_trigger(context, policy)
     claim: Claim | None = None
     buried = False
     while not context.should_stop():
@@ -301,7 +301,8 @@ def work_whole_claims(
         context.tally(released=claim.release())
 
 
-def _begin(context: RunContext, policy: ClaimPolicy) -> None:
+def _note_trigger(context: RunContext, policy: ClaimPolicy) -> None:
+    """A pass that nobody was woken for begins with a look at everything."""
     if context.trigger is not Trigger.NOTIFY:
         policy.pace.polled()
 
