@@ -91,6 +91,7 @@ BEGIN
     last_looked AS (
         SELECT created_at, id FROM pending ORDER BY created_at DESC, id DESC LIMIT 1
     )
+    -- The messages are asked for, too: nobody would be told otherwise.
     SELECT (SELECT count(*) FROM pending), (SELECT count(*) FROM finished),
            (SELECT created_at FROM last_looked), (SELECT last_looked.id FROM last_looked),
            (SELECT first_unfinished.id FROM first_unfinished), (SELECT told.messages FROM told)

@@ -17,7 +17,14 @@ from realtime.messages import messages_of
 from realtime.models import BusMessage, OutboxEvent
 from realtime.outbox import NewEvent, encoded, write
 from tests.forms import form
-from tests.realtime.working import inversions, messages, new_context, own_policy, put
+from tests.realtime.working import (
+    inversions,
+    locked_by_another,
+    messages,
+    new_context,
+    own_policy,
+    put,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 CAPTURED = {"mode": "restricted", "sids": ["s1"]}
@@ -124,16 +131,10 @@ def test_an_event_waits_for_an_earlier_one_of_its_key_that_is_left_to_a_claim() 
 def test_an_event_that_another_worker_has_locked_holds_up_its_key() -> None:
     first, *_ = put("a1", "a2", key="a")
     put("b1", key="b")
-    other = connections.create_connection("default")
-    try:
-        other.set_autocommit(False)
-        with other.cursor() as cursor:
-            cursor.execute("SELECT 1 FROM realtime_outbox WHERE id = %s FOR UPDATE", [first])
 
+    with locked_by_another(first):
         assert deliver_all(rested_policy()) is Next.CLAIM
         assert [message.payload for message in messages()] == ["b1"]
-    finally:
-        other.close()
 
 
 def test_more_than_a_batch_goes_on_where_the_last_call_ended_and_looks_back() -> None:

@@ -18,7 +18,7 @@ from jobs.queues import UNFINISHED
 from realtime.models import OutboxEvent
 from realtime.policy import outbox_policy
 from tests.forms import form
-from tests.realtime.working import expire_leases, own_policy, put
+from tests.realtime.working import expire_leases, locked_by_another, own_policy, put
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -65,15 +65,9 @@ def test_a_long_row_of_waiting_events_fills_no_claim() -> None:
 def test_an_event_that_another_claim_has_locked_holds_up_its_key() -> None:
     first, *_ = put("a1", "a2", key="a")
     put("b1", key="b")
-    other = connections.create_connection("default")
-    try:
-        other.set_autocommit(False)
-        with other.cursor() as cursor:
-            cursor.execute("SELECT 1 FROM realtime_outbox WHERE id = %s FOR UPDATE", [first])
 
+    with locked_by_another(first):
         assert payloads(claim_rows(own_policy())) == ["b1"]
-    finally:
-        other.close()
 
 
 def test_an_event_that_waits_for_its_retry_holds_up_its_key() -> None:

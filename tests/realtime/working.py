@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from django.db import connections
 
+from jobs import direct
 from jobs.claims import Claim, ClaimPolicy
 from jobs.claims.pace import Pace
 from jobs.context import RunContext
@@ -34,6 +36,14 @@ def own_policy(**changes: Any) -> ClaimPolicy:
 
 def new_context() -> RunContext:
     return RunContext(declaration=registry.get("realtime.outbox"), trigger=Trigger.SCHEDULE)
+
+
+@contextlib.contextmanager
+def locked_by_another(event_id: int) -> Iterator[None]:
+    """Hold an event's row as a worker does that is in the midst of its transaction."""
+    with direct.connect(application_name="other", autocommit=False) as other:
+        other.execute("SELECT FROM realtime_outbox WHERE id = %s FOR UPDATE", [event_id])
+        yield
 
 
 def put(*payloads: Any, key: str | None = None, topic: str = "news") -> list[int]:
