@@ -8,7 +8,7 @@ from django.contrib.sessions.models import Session
 from jobs.models import Alert, AuditLog, JobRun
 from tests.factories import ActivityLogFactory, AlertFactory, JobRunFactory
 from tests.jobs.commanding import manage
-from tests.retention.conftest import days_ago
+from tests.retention.conftest import alerts_missing, days_ago
 
 
 def retention(*arguments: object):
@@ -55,13 +55,12 @@ def test_preview_can_name_rows_of_the_hourly_clean_up(db):
 
 
 @pytest.mark.django_db
-def test_preview_of_a_target_that_cannot_be_counted_exits_1(old_alerts, monkeypatch):
-    monkeypatch.setattr(Alert._meta, "db_table", "elsewhere")
-
-    ended = retention("preview")
+def test_preview_of_a_target_that_cannot_be_counted_exits_1(old_alerts):
+    with alerts_missing():
+        ended = retention("preview")
 
     assert ended.code == 1
-    assert 'relation "elsewhere" does not exist' in ended.out
+    assert 'relation "alerts" does not exist' in ended.out
 
 
 @pytest.mark.django_db(transaction=True)
@@ -101,17 +100,17 @@ def test_a_run_of_named_targets_leaves_the_others(old_alerts, configure):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_run_with_an_error_exits_1_and_says_what_was_swept(old_alerts, configure, monkeypatch):
+def test_a_run_with_an_error_exits_1_and_says_what_was_swept(old_alerts, configure):
     ActivityLogFactory(at=days_ago(10))
     configure(jobs_activity=7)
-    monkeypatch.setattr(Alert._meta, "db_table", "elsewhere")
 
-    ended = retention("run", "--yes")
+    with alerts_missing():
+        ended = retention("run", "--yes")
 
     assert ended.code == 1
     lines = {line.split()[0]: line for line in ended.lines}
     assert lines["jobs.activity"].split()[1:4] == ["1", "1", "no"]
-    assert 'relation "elsewhere" does not exist' in lines["jobs.alerts"]
+    assert 'relation "alerts" does not exist' in lines["jobs.alerts"]
     assert "failed" in ended.err
 
 

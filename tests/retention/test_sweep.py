@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 
 import pytest
-from django.db import connection
 from django.db.models import Q
 
 from deletions.models import BucketDeletionJob, UserDeletion, UserDeletionStep
@@ -24,7 +23,7 @@ from tests.factories import (
 )
 from tests.factories.buckets import BucketDeletionJobFactory
 from tests.factories.deletions import UserDeletionFactory
-from tests.retention.conftest import context_of, days_ago, summary_of, swept
+from tests.retention.conftest import alerts_missing, context_of, days_ago, summary_of, swept
 
 pytestmark = pytest.mark.django_db
 NOON = dt.datetime(2026, 12, 1, 12, tzinfo=dt.UTC)
@@ -87,14 +86,9 @@ def test_five_targets_of_which_one_has_no_table_are_all_in_the_summary(configure
     EmailJobFactory(cancelled=True, created_at=days_ago(10))
     EmailJobFactory(sent=True, sent_at=days_ago(10))
     configure(jobs_alerts=1, jobs_activity=1, jobs_runs=1, emails_cancelled=1, emails_sent=1)
-    with connection.cursor() as cursor:
-        cursor.execute("ALTER TABLE alerts RENAME TO elsewhere")
 
-    try:
+    with alerts_missing():
         run = swept()
-    finally:
-        with connection.cursor() as cursor:
-            cursor.execute("ALTER TABLE elsewhere RENAME TO alerts")
 
     one = {"deleted": 1, "batches": 1, "truncated": False}
     assert run.status == "failed"
