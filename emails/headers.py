@@ -110,11 +110,13 @@ def parameters(value: Any) -> tuple[str, dict[str, str]]:
     holder = email.message.Message()
     holder["Content-Type"] = unfolded(value)
     (main, _), *rest = holder.get_params(failobj=[("", "")])
-    return main, {
-        name.lower(): email.utils.collapse_rfc2231_value(part, errors="replace")
-        for name, part in rest
-        if name
-    }
+    return main, {name.lower(): _decoded(part) for name, part in rest if name}
+
+
+def _decoded(parameter: str | tuple[str | None, str | None, str]) -> str:
+    if isinstance(parameter, str):  # unquoted already; once more would strip <> and quotes
+        return parameter
+    return email.utils.collapse_rfc2231_value(parameter, errors="replace")
 
 
 def unfolded(value: Any, *, keep_folds: bool = False) -> str:
@@ -204,9 +206,9 @@ def _parameter_pieces(header: str, value: Any) -> Iterator[str]:
 
 def _parameter(name: str, text: str) -> list[str]:
     """Write a parameter, in the way of RFC 2231 where it is long or not plain ASCII."""
-    # What parsers read differently goes the long way: quotes, backslashes, spaces at the ends,
-    # and what looks like an encoded-word.
-    if PLAIN_PARAMETER.fullmatch(text) and text == text.strip() and "=?" not in text:
+    # What parsers read differently goes the long way: quotes, backslashes, spaces and angle
+    # brackets at the ends, and what looks like an encoded-word.
+    if PLAIN_PARAMETER.fullmatch(text) and text == text.strip(" <>") and "=?" not in text:
         plain = text if TOKEN_VALUE.fullmatch(text) else f'"{text}"'
         if len(name) + len(plain) + 3 <= LINE_LENGTH or name == "boundary":
             return [f"{name}={plain}"]

@@ -14,6 +14,7 @@ from psycopg import sql
 
 from jobs import direct, notifier
 from jobs.claims.holdings import holdings
+from jobs.ledger import open_runs
 from tests import emptying
 from tests.chromium import browser  # noqa: F401 (a fixture)
 from tests.forms import FULL, form
@@ -44,11 +45,12 @@ def wait_until(condition: Callable[[], Any], *, seconds: float = 20, what: str =
 
 
 @pytest.fixture(autouse=True)
-def _forget_claims() -> Iterator[None]:
-    """Leave no claim of a test to the next one."""
+def _forget_what_is_held() -> Iterator[None]:
+    """Leave no claim and no open run of a test to the next one."""
     yield
     for claim in holdings:
         claim.forget(*claim.rows)
+    open_runs.runs.clear()
 
 
 @pytest.fixture(scope="session")

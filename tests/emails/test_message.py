@@ -541,6 +541,8 @@ ODD_NAMES = [
     "tab\there.txt",
     "../../etc/passwd",
     "(paren) [bracket] <angle>.txt",
+    "<>",
+    "<angle>",
     "no extension",
     "trailing.",
     " lead",
@@ -557,6 +559,7 @@ def test_an_attachment_keeps_its_name_and_every_byte(name: str) -> None:
 
     part = leaves(built)[-1]
     assert part["Content-Disposition"].params["filename"] == name
+    assert email.message_from_bytes(part.as_bytes()).get_filename() == name.strip()
     assert part.get_content_disposition() == "attachment"
     assert part.get_content_type() == "application/x-odd"
     assert content(part) == data
@@ -567,6 +570,7 @@ def test_an_attachment_keeps_its_name_and_every_byte(name: str) -> None:
 
 @given(
     name=st.text(st.characters(exclude_characters="\r\n\0", exclude_categories=["Cs"]), min_size=1)
+    | st.text('<>"\\ a=?', min_size=1)  # what readers strip or take for something else
 )
 def test_any_attachment_name_arrives(name: str) -> None:
     original = message()

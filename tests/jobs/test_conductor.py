@@ -11,7 +11,7 @@ from django.db import OperationalError, connections
 from jobs import notifier
 from jobs.cadence import Cron, Every, Manual
 from jobs.declarations import JobDeclaration
-from jobs.ledger import open_run, open_runs
+from jobs.ledger import open_run
 from jobs.models import JobRun, JobState
 from jobs.models.run import RunStatus, Trigger
 from jobs.pausing import pause, resume
@@ -63,7 +63,6 @@ def conduct():
         wait_until(lambda conductor=conductor: not conductor.going_on())
         if conductor.ident is not None:
             conductor.join(20)
-    open_runs.runs.clear()
 
 
 def statuses():

@@ -16,12 +16,6 @@ from jobs.models.run import RunStatus, Trigger
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture(autouse=True)
-def _no_open_runs():
-    yield
-    ledger.open_runs.runs.clear()
-
-
 def expire(run):
     JobRun.objects.filter(pk=run.id).update(lease_expires_at=F("created_at"))
 

@@ -12,7 +12,7 @@ from jobs.cadence import Cron, Every
 from jobs.claims import claim_rows
 from jobs.declarations import JobDeclaration, registry
 from jobs.health.state import ProcessHealth
-from jobs.ledger import open_run, open_runs
+from jobs.ledger import open_run
 from jobs.models.run import Trigger
 from jobs.models.worker import ListenState
 from jobs.workers import process as process_module
@@ -58,7 +58,6 @@ def make(health):
     for process in made:
         process.stop.set()
         wait_until(lambda process=process: not process._conductor.going_on())
-    open_runs.runs.clear()
 
 
 def test_a_job_is_woken_by_the_channel_of_its_queue_and_those_that_it_names():

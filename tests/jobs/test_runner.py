@@ -49,8 +49,7 @@ def passes(monkeypatch):
         monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
     passes = Passes()
     passes.clock = now
-    yield passes
-    ledger.open_runs.runs.clear()
+    return passes
 
 
 def nothing(context):

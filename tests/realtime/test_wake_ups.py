@@ -14,7 +14,6 @@ from django.db import connections, transaction
 
 from jobs import direct, notifier
 from jobs.declarations import registry
-from jobs.ledger import open_runs
 from jobs.models.run import Trigger
 from jobs.stopping import StopSignal
 from jobs.workers import queue_pass
@@ -67,7 +66,6 @@ def loop() -> Iterator[JobLoop]:
     loop.look_up()
     loop.join(20)
     assert not loop.is_alive()
-    open_runs.runs.clear()
 
 
 @pytest.fixture
