@@ -9,8 +9,8 @@ from typing import Any
 from django.db.models import BooleanField, Func, QuerySet, TextField
 from psycopg import sql
 
-from jobs.claims.template import Variable
 from jobs.pruning import Along, Prunable
+from jobs.statements import Variable
 
 SQL = Path(__file__).resolve().parent / "sql"
 KEY = "swept_key"

@@ -20,9 +20,8 @@ from django.db.models import F, QuerySet
 from django.db.models.expressions import RawSQL
 from psycopg import sql
 
-from jobs.claims.prepared import release, send_planned
-from jobs.claims.template import Template, Variable, make_template
 from jobs.pruning import Condition, Prunable
+from jobs.statements import Template, Variable, make_template, release, send_planned
 from retention.composing import (
     KEY,
     LAST,

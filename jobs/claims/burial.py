@@ -13,8 +13,8 @@ from psycopg import sql
 
 from jobs import clock
 from jobs.claims.policy import ClaimPolicy, Counts
-from jobs.claims.template import make_template
 from jobs.claims.writes import compile_assignments
+from jobs.statements import make_template
 from jobs.transactions import write_shortly
 
 logger = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from django.db.models import BooleanField, Func
 from psycopg import sql
 
 from jobs.claims.policy import Arm, ClaimPolicy
-from jobs.claims.template import Variable
+from jobs.statements import Variable
 
 # Every unfinished row of the queue had a greater id at the last claim; 0 where nothing is
 # known. Looks at keys begin at the smallest one: else each of them would step over the dead

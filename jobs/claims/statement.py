@@ -25,10 +25,10 @@ from jobs.claims import ordering
 from jobs.claims.hydration import Hydration
 from jobs.claims.limit import in_work
 from jobs.claims.policy import Arm, ClaimPolicy, Counts, Lease
-from jobs.claims.template import Template, Variable, make_template
 from jobs.claims.writes import TOKEN, compile_assignments
 from jobs.clock import ClockTime, from_now
 from jobs.queues import QueueRow
+from jobs.statements import Template, Variable, make_template
 
 
 @dataclass(frozen=True, kw_only=True)

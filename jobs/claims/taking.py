@@ -16,11 +16,10 @@ from jobs.claims.limit import claim_guard
 from jobs.claims.ordering import FLOOR
 from jobs.claims.pace import Watermark
 from jobs.claims.policy import ClaimPolicy
-from jobs.claims.prepared import send_planned
 from jobs.claims.statement import AFTER, WORKER, ClaimForm, claim_statement
-from jobs.claims.template import Variable
 from jobs.claims.writes import TOKEN
 from jobs.identity import process_name
+from jobs.statements import Variable, send_planned
 from jobs.transactions import Rows, run_shortly
 
 

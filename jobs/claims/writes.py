@@ -19,7 +19,7 @@ from psycopg import sql
 from jobs import clock
 from jobs.claims.limit import fence
 from jobs.claims.policy import ClaimPolicy
-from jobs.claims.template import Template, Variable, make_template
+from jobs.statements import Template, Variable, make_template
 
 IDS = Variable("ids")
 TOKEN = Variable("token")

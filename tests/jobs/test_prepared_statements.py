@@ -1,4 +1,4 @@
-"""Claims that the server keeps planned claim as all others do."""
+"""Statements that the server keeps planned: claims by them claim as all others do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 
 from jobs.claims import claim_rows
-from jobs.claims.prepared import MOST_KEPT
+from jobs.statements.prepared import MOST_KEPT
 from tests.testapp.jobs import parcel_policy
 from tests.testapp.models import Parcel
 
@@ -104,7 +104,7 @@ def test_what_was_planned_for_a_small_table_reads_no_big_one_from_end_to_end(pol
 
 def test_claims_behind_a_pooler_are_not_prepared(policy, monkeypatch):
     end_session()
-    monkeypatch.setattr("jobs.claims.prepared._number_told", lambda _: 1)
+    monkeypatch.setattr("jobs.statements.prepared._number_told", lambda _: 1)
 
     assert rest_and_claim(policy)
     assert prepared() == 0

@@ -20,7 +20,7 @@ from django.db import DatabaseError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg import errors as postgres
 
-from jobs.claims.template import Template, Variable, literal
+from jobs.statements.template import Template, Variable, literal
 
 T = TypeVar("T")
 # More forms than a queue has; beyond it they are planned each time.
