@@ -25,14 +25,12 @@ from deletions.buckets.reads import (
 from deletions.buckets.words import pace_words, percent, place_words, progress_words
 from deletions.models import BucketDeletionJob, BucketStatus, UserDeletion
 from deletions.reads import DEAD
+from jobs.admin.actions_taken import actions_taken
 from jobs.admin.filters import ConditionFilter
 from jobs.admin.verbs import Verb
 from jobs.markup import cut, state_mark
-from jobs.models import AuditLog
-from jobs.reads.audit import list_audit
-from jobs.reads.links import list_path, object_path
+from jobs.reads.links import object_path
 
-ACTIONS_SHOWN = 20
 REQUEUED_FROM = (BucketStatus.ABANDONED, BucketStatus.FAILED, BucketStatus.CANCELLED)
 
 REQUEUE = Verb(
@@ -114,7 +112,6 @@ class BucketDeletionJobAdmin(RequestedAdmin):
         return cut(f"{row.pk} · {row.bucket_name} {row.prefix} · {row.status}", 120)
 
     def object_context(self, request: HttpRequest, item: BucketDetail) -> Mapping[str, Any]:
-        target = f"{BucketDeletionJob._meta.db_table} {item.id}"
         user = item.user_deletion_id
         return {
             **super().object_context(request, item),
@@ -123,8 +120,7 @@ class BucketDeletionJobAdmin(RequestedAdmin):
             "bar": progress_bar(item),
             "phases": [(phase, PHASE_STATES[phase.state]) for phase in item.phases],
             "user_path": object_path(UserDeletion, user) if user is not None else "",
-            "actions_taken": list_audit(target=target, limit=ACTIONS_SHOWN).items,
-            "actions_path": list_path(AuditLog, q=f"target:{target}"),
+            **actions_taken(BucketDeletionJob, item.id),
         }
 
 

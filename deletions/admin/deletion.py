@@ -24,16 +24,14 @@ from deletions.reads import (
     list_abandoned,
 )
 from deletions.requests import cancellable
+from jobs.admin.actions_taken import actions_taken
 from jobs.admin.filters import ConditionFilter
 from jobs.admin.verbs import Verb
 from jobs.markup import cut, state_mark, time_tag
-from jobs.models import AuditLog
-from jobs.reads.audit import list_audit
 from jobs.reads.bounded import bounded
 from jobs.reads.errors import SlowReadError
 from jobs.reads.links import list_path, object_path
 
-ACTIONS_SHOWN = 20
 ABANDONED_SHOWN = 20
 ABANDONED_TITLE = "Abandoned deletions"
 HALVES = ("access", "external", "local")
@@ -151,14 +149,12 @@ class UserDeletionAdmin(RequestedAdmin):
         return super().changelist_view(request, {**context, **(extra_context or {})})
 
     def object_context(self, request: HttpRequest, item: DeletionDetail) -> Mapping[str, Any]:
-        target = f"{UserDeletion._meta.db_table} {item.id}"
         return {
             **super().object_context(request, item),
             "title": f"Deletion {item.id} of user {item.user_id}",
             "state": DELETION_STATES[item.state],
             "steps": [(step, STEP_STATES[step.state]) for step in item.steps],
-            "actions_taken": list_audit(target=target, limit=ACTIONS_SHOWN).items,
-            "actions_path": list_path(AuditLog, q=f"target:{target}"),
+            **actions_taken(UserDeletion, item.id),
         }
 
     def _abandoned(self) -> list[tuple[str, Any, Any]]:

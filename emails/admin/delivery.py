@@ -14,14 +14,11 @@ from emails.admin.states import channel_state
 from emails.list_verbs import try_channel_now
 from emails.models import EmailChannel, EmailDomain
 from emails.standing import ChannelItem, channel_item, channel_rows, domain_item, domain_rows
+from jobs.admin.actions_taken import actions_taken
 from jobs.admin.base import BigTableAdmin
 from jobs.admin.verbs import Verb, VerbAdmin
 from jobs.markup import cut, state_mark, time_tag
-from jobs.models import AuditLog
-from jobs.reads.audit import list_audit
-from jobs.reads.links import list_path
 
-ACTIONS_SHOWN = 20
 RESUME = Verb(
     name="resume",
     title="Try now",
@@ -77,13 +74,11 @@ class EmailChannelAdmin(VerbAdmin, BigTableAdmin):
         return cut(row.last_error, 120)
 
     def object_context(self, request: HttpRequest, item: ChannelItem) -> Mapping[str, Any]:
-        target = f"{EmailChannel._meta.db_table} {item.id}"
         return {
             **super().object_context(request, item),
             "title": "Mail channel",
             "state": channel_state(item),
-            "actions_taken": list_audit(target=target, limit=ACTIONS_SHOWN).items,
-            "actions_path": list_path(AuditLog, q=f"target:{target}"),
+            **actions_taken(EmailChannel, item.id),
         }
 
 

@@ -17,18 +17,15 @@ from emails.admin.states import EMAIL_STATES, RECIPIENT_STATES, channel_state
 from emails.models import EmailChannel, EmailDomain, EmailJob
 from emails.reads import DEAD, STATES, EmailDetail, email_item, email_rows, get_email
 from emails.standing import count_domains, dead_letter_reasons, get_channel
+from jobs.admin.actions_taken import actions_taken
 from jobs.admin.filters import ConditionFilter
 from jobs.admin.queue_rows import QueueAdmin
 from jobs.admin.verbs import Verb
 from jobs.errors import SettingError
 from jobs.markup import cut, link, state_mark, time_tag
-from jobs.models import AuditLog
-from jobs.reads.audit import list_audit
 from jobs.reads.bounded import bounded
 from jobs.reads.errors import SlowReadError
 from jobs.reads.links import list_path, object_path
-
-ACTIONS_SHOWN = 20
 
 RETRY = Verb(
     name="retry",
@@ -153,7 +150,6 @@ class EmailJobAdmin(QueueAdmin, BodyAdmin):
         return super().changelist_view(request, {**_standing(request), **(extra_context or {})})
 
     def object_context(self, request: HttpRequest, item: EmailDetail) -> Mapping[str, Any]:
-        target = f"{EmailJob._meta.db_table} {item.id}"
         recipients = [(each, RECIPIENT_STATES.get(each.state)) for each in item.recipients]
         return {
             **super().object_context(request, item),
@@ -162,8 +158,7 @@ class EmailJobAdmin(QueueAdmin, BodyAdmin):
             "recipients": recipients,
             "body_path": self.body_path(item.id) if self.may_view_body(request) else "",
             "kind_path": list_path(EmailJob, q=f"kind:{item.kind}") if item.kind else "",
-            "actions_taken": list_audit(target=target, limit=ACTIONS_SHOWN).items,
-            "actions_path": list_path(AuditLog, q=f"target:{target}"),
+            **actions_taken(EmailJob, item.id),
         }
 
 

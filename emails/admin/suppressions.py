@@ -22,19 +22,16 @@ from emails.errors import InvalidAddress, RefusedMessage
 from emails.list_verbs import suppress_address, unsuppress_entries
 from emails.models import EmailSuppression, SuppressionReason
 from emails.standing import SuppressionItem, get_suppression, suppression_item, suppression_rows
+from jobs.admin.actions_taken import actions_taken
 from jobs.admin.base import BigTableAdmin
 from jobs.admin.filters import choices_filter
 from jobs.admin.history import log_entries
 from jobs.admin.search import search_condition
 from jobs.admin.verbs import Verb, VerbAdmin, VerbButton
 from jobs.markup import cut, time_tag
-from jobs.models import AuditLog
 from jobs.models.audit import Via
-from jobs.reads.audit import list_audit
-from jobs.reads.links import list_path
 
 PERMISSION = "emails.suppress_emailsuppression"
-ACTIONS_SHOWN = 20
 UNSUPPRESS = Verb(
     name="unsuppress",
     title="Remove",
@@ -158,13 +155,11 @@ class EmailSuppressionAdmin(VerbAdmin, BigTableAdmin):
         )
 
     def object_context(self, request: HttpRequest, item: SuppressionItem) -> Mapping[str, Any]:
-        target = f"{EmailSuppression._meta.db_table} {item.id}"
         return {
             **super().object_context(request, item),
             "title": item.address,
             "stops": stopped_words(item),
-            "actions_taken": list_audit(target=target, limit=ACTIONS_SHOWN).items,
-            "actions_path": list_path(AuditLog, q=f"target:{target}"),
+            **actions_taken(EmailSuppression, item.id),
         }
 
     def _suppress(self, request: HttpRequest, given: Mapping[str, Any]) -> HttpResponse:

@@ -15,6 +15,7 @@ from django.utils.dateparse import parse_datetime
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from jobs.admin.actions_taken import actions_taken
 from jobs.admin.base import BigTableAdmin
 from jobs.admin.filters import ConditionFilter, choices_filter
 from jobs.admin.tables import table_of
@@ -27,17 +28,15 @@ from jobs.deadletters import dead_letter_queues
 from jobs.declarations import registry
 from jobs.errors import EngineroomError
 from jobs.markup import State, alert_state, cut, json_text, link, state_mark, time_tag
-from jobs.models import Alert, AuditLog, JobRun, JobState, Worker
+from jobs.models import Alert, JobRun, JobState, Worker
 from jobs.models.alert import AlertRule
 from jobs.models.audit import Via
 from jobs.reads.alerts import AlertItem, NotificationItem, alert_item, alert_rows, get_alert
-from jobs.reads.audit import list_audit
 from jobs.reads.links import list_path, object_path
 from jobs.reads.words import duration_words
 from jobs.schedule import database_now
 from jobs.verbs import acknowledge_alert
 
-ACTIONS_SHOWN = 20
 RUNS_LINKED = 10
 OPEN = Q(resolved_at__isnull=True)
 KNOWN = Q(acknowledged_at__isnull=False) & (
@@ -171,7 +170,6 @@ class AlertAdmin(VerbAdmin, BigTableAdmin):
         return cut(f"{row.get_rule_display()} · {subject_words(row.subject)} · {row.detail}", 160)
 
     def object_context(self, request: HttpRequest, item: AlertItem) -> Mapping[str, Any]:
-        target = f"{Alert._meta.db_table} {item.id}"
         numbers = {name: value for name, value in item.evidence.items() if name != "run_ids"}
         return {
             **super().object_context(request, item),
@@ -186,8 +184,7 @@ class AlertAdmin(VerbAdmin, BigTableAdmin):
             "notifications": [_told(entry) for entry in item.notifications],
             "numbers": table_of(numbers),
             "numbers_text": json_text(numbers) if numbers else "",
-            "actions_taken": list_audit(target=target, limit=ACTIONS_SHOWN).items,
-            "actions_path": list_path(AuditLog, q=f"target:{target}"),
+            **actions_taken(Alert, item.id),
         }
 
 

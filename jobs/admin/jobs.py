@@ -15,6 +15,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from jobs.admin.actions_taken import actions_taken
 from jobs.admin.base import ReadOnlyAdmin
 from jobs.admin.forced_run import forced_run
 from jobs.admin.inventory_list import (
@@ -39,19 +40,17 @@ from jobs.admin.verb_form import VerbForm
 from jobs.admin.verbs import VerbButton
 from jobs.errors import EngineroomError
 from jobs.markup import alert_state, run_state_of, state_mark
-from jobs.models import Alert, AuditLog, JobRun, JobState
+from jobs.models import Alert, JobRun, JobState
 from jobs.models.run import RunStatus, Trigger
 from jobs.reads.alerts import list_alerts
-from jobs.reads.audit import list_audit
 from jobs.reads.bounded import bounded
 from jobs.reads.errors import SlowReadError
 from jobs.reads.inventory import JobDetail, JobItem, get_job
 from jobs.reads.job_history import HISTORY_LIMIT_MS, StripRun
 from jobs.reads.links import list_path, object_path
-from jobs.verbs import cancel_run, job_target
+from jobs.verbs import cancel_run
 
 RUNS_SHOWN = 50
-ACTIONS_SHOWN = 20
 
 
 @admin.register(JobState)
@@ -125,7 +124,6 @@ class JobStateAdmin(ReadOnlyAdmin):
         return get_job(key, runs=RUNS_SHOWN)
 
     def object_context(self, request: HttpRequest, item: JobDetail) -> Mapping[str, Any]:
-        target = job_target(item.id)
         return {
             **super().object_context(request, item),
             "title": item.id,
@@ -138,8 +136,7 @@ class JobStateAdmin(ReadOnlyAdmin):
             "runs_path": list_path(JobRun, job=item.id),
             "alerts": [_alert_row(alert) for alert in list_alerts(subject=item.id).items],
             "alerts_path": list_path(Alert, q=f"subject:{item.id}"),
-            "actions_taken": list_audit(target=target, limit=ACTIONS_SHOWN).items,
-            "actions_path": list_path(AuditLog, q=f"target:{target}"),
+            **actions_taken(JobState, item.id),
         }
 
     def buttons(self, request: HttpRequest, item: JobDetail) -> list[VerbButton]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.db.models import Model
+
 from jobs.failure import storable
 from jobs.models import JobRun, JobState
 from jobs.redaction import mask_secrets
@@ -9,14 +11,19 @@ from jobs.redaction import mask_secrets
 LONGEST = 200
 
 
+def row_target(model: type[Model], key: object) -> str:
+    """Return the audit's name of a row."""
+    return f"{model._meta.db_table} {key}"[:LONGEST]
+
+
 def job_target(job_id: str) -> str:
     """Return the audit's name of a job: runs by hand, pauses and resumptions are found by it."""
-    return f"{JobState._meta.db_table} {job_id}"[:LONGEST]
+    return row_target(JobState, job_id)
 
 
 def run_target(run_id: int) -> str:
     """Return the audit's name of a run."""
-    return f"{JobRun._meta.db_table} {run_id}"
+    return row_target(JobRun, run_id)
 
 
 def kept_reason(text: str) -> str:

@@ -11,13 +11,12 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from jobs.admin.actions_taken import actions_taken
 from jobs.admin.filters import ConditionFilter
 from jobs.admin.queue_rows import QueueAdmin
 from jobs.admin.verbs import Verb
 from jobs.markup import State, cut, json_text, state_mark, time_tag
-from jobs.models import AuditLog
-from jobs.reads.audit import list_audit
-from jobs.reads.links import list_path, object_path
+from jobs.reads.links import object_path
 from realtime import verbs
 from realtime.models import OutboxEvent, OutboxStatus
 from realtime.reads import (
@@ -30,7 +29,6 @@ from realtime.reads import (
     get_event,
 )
 
-ACTIONS_SHOWN = 20
 VIEW_PAYLOAD = "realtime.view_outboxpayload"
 EVENT_STATES: Mapping[str, State] = {
     OutboxStatus.PENDING: State(shape="○", tone="quiet", word="pending"),
@@ -110,7 +108,6 @@ class OutboxEventAdmin(QueueAdmin):
         return cut(f"{row.pk} · {row.topic} · {row.event} · {row.ordering_key or ''}", 120)
 
     def object_context(self, request: HttpRequest, item: EventDetail) -> Mapping[str, Any]:
-        target = f"{OutboxEvent._meta.db_table} {item.id}"
         may_see = request.user.has_perm(VIEW_PAYLOAD)
         return {
             **super().object_context(request, item),
@@ -119,6 +116,5 @@ class OutboxEventAdmin(QueueAdmin):
             "audience": json_text(item.audience),
             "payload": json_text(item.payload) if may_see else "",
             "waits_for_path": object_path(OutboxEvent, item.waits_for) if item.waits_for else "",
-            "actions_taken": list_audit(target=target, limit=ACTIONS_SHOWN).items,
-            "actions_path": list_path(AuditLog, q=f"target:{target}"),
+            **actions_taken(OutboxEvent, item.id),
         }

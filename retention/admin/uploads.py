@@ -11,12 +11,11 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from jobs.admin.actions_taken import actions_taken
 from jobs.admin.base import BigTableAdmin
 from jobs.admin.filters import ConditionFilter
 from jobs.admin.verbs import Verb, VerbAdmin
 from jobs.markup import State, cut, state_mark, time_tag
-from jobs.models import AuditLog
-from jobs.reads.audit import list_audit
 from jobs.reads.links import list_path
 from retention.models import UploadReservation, UploadStatus
 from retention.uploads import verbs
@@ -32,7 +31,6 @@ from retention.uploads.reads import (
 )
 from retention.uploads.words import size_words
 
-ACTIONS_SHOWN = 20
 UPLOAD_STATES: Mapping[str, State] = {
     UploadStatus.PENDING: State(shape="○", tone="quiet", word="reserved"),
     OVERDUE: State(shape="▲", tone="warn", word="expired"),
@@ -117,7 +115,6 @@ class UploadReservationAdmin(VerbAdmin, BigTableAdmin):
         return cut(f"{row.pk} · {row.filename} of {row.owner} · {row.status}", 120)
 
     def object_context(self, request: HttpRequest, item: UploadDetail) -> Mapping[str, Any]:
-        target = f"{UploadReservation._meta.db_table} {item.id}"
         return {
             **super().object_context(request, item),
             "title": f"Upload {item.id}: {cut(item.filename, 60)} of {cut(item.owner, 40)}",
@@ -127,6 +124,5 @@ class UploadReservationAdmin(VerbAdmin, BigTableAdmin):
             "quota": default_quota(),
             "quota_bytes": size_words(default_quota().bytes),
             "owner_path": list_path(UploadReservation, q=f"owner:{item.owner}"),
-            "actions_taken": list_audit(target=target, limit=ACTIONS_SHOWN).items,
-            "actions_path": list_path(AuditLog, q=f"target:{target}"),
+            **actions_taken(UploadReservation, item.id),
         }
