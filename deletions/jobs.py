@@ -9,7 +9,6 @@ from deletions.buckets.policy import bucket_policy
 from deletions.buckets.work import BucketWork
 from deletions.models import (
     BucketDeletionJob,
-    BucketStatus,
     DeletionStatus,
     UserDeletion,
     UserDeletionStep,
@@ -61,7 +60,7 @@ def progress() -> list[int]:
 
 def bucket_progress() -> list[int]:
     """Return what moves while buckets are in work: keys deleted, keys looked at."""
-    rows = BucketDeletionJob.objects.filter(status=BucketStatus.PROCESSING)
+    rows = BucketDeletionJob.objects.filter(status=DeletionStatus.PROCESSING)
     found = rows.aggregate(deleted=Sum("deleted_objects"), listed=Sum("listed_objects"))
     return [found["deleted"] or 0, found["listed"] or 0]
 

@@ -7,36 +7,20 @@ Pages, commands and tools call these functions and show the same field names.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import BooleanField, Case, Q, QuerySet, Value, When
-from django.db.models.functions import Left
+from django.db.models import QuerySet
 
 from deletions.halves import HalfItem, half_of, left_behind, step_words
 from deletions.models import BillingAudit, DeletionStatus, Half, UserDeletion
 from deletions.policy import deletion_policy
-from jobs.clock import Now
+from deletions.standing import DEAD, STATES, read_columns, standing_fields
 from jobs.reads.links import admin_url
 from jobs.reads.paging import PAGE_LIMIT, Page, read_page
 
-ERROR_HEAD = 300
 CALLS_SHOWN = 20
-RETRYING = "retrying"
-DEAD = "dead"
 EVERYTHING = "everything: it was cancelled before it began"
-LOST = "lost"  # abandoned by the next pass
-# What a list can be narrowed to; each has a partial index, or is most of the table.
-STATES: Mapping[str, Q] = {
-    DEAD: Q(status=DeletionStatus.ABANDONED, next_retry_at__isnull=True),
-    DeletionStatus.PENDING: Q(status=DeletionStatus.PENDING, next_retry_at__isnull=True)
-    | Q(status=DeletionStatus.PENDING, next_retry_at__isnull=False),
-    DeletionStatus.PROCESSING: Q(status=DeletionStatus.PROCESSING),
-    RETRYING: Q(status=DeletionStatus.FAILED, next_retry_at__isnull=False),
-    DeletionStatus.DONE: Q(status=DeletionStatus.DONE),
-    DeletionStatus.CANCELLED: Q(status=DeletionStatus.CANCELLED),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +105,7 @@ def list_deletions(
 
 def list_abandoned(*, limit: int = PAGE_LIMIT, before_id: int | None = None) -> Page[DeletionItem]:
     """Return what was given up, and what the next pass gives up, newest first."""
-    rows = deletion_rows().filter(STATES[DEAD] | lost_condition())
+    rows = deletion_rows().filter(STATES[DEAD] | deletion_policy().lost)
     return read_page(rows, deletion_item, limit=limit, before_id=before_id)
 
 
@@ -133,23 +117,8 @@ def get_deletion(deletion_id: int) -> DeletionDetail | None:
 
 def deletion_rows() -> QuerySet[UserDeletion]:
     """Return the rows of lists, with their steps."""
-    return UserDeletion.objects.annotate(
-        error_start=Left("last_error", ERROR_HEAD), read_at=Now(), is_lost=lost()
-    ).prefetch_related("steps")
-
-
-def lost_condition() -> Q:
-    """Return which rows a dead worker left at the cap, so that no claim takes them."""
-    return deletion_policy().lost
-
-
-def lost() -> Case:
-    """Say of a row whether it is one of those."""
-    return Case(
-        When(lost_condition(), then=Value(value=True)),
-        default=Value(value=False),
-        output_field=BooleanField(),
-    )
+    rows = UserDeletion.objects.annotate(**read_columns(deletion_policy()))
+    return rows.prefetch_related("steps")
 
 
 def deletion_item(row: Any) -> DeletionItem:
@@ -157,34 +126,16 @@ def deletion_item(row: Any) -> DeletionItem:
     return DeletionItem(**_fields(row))
 
 
-def state_of(row: Any) -> str:
-    """Return a deletion's status in an operator's words."""
-    match row.status:
-        case DeletionStatus.ABANDONED:
-            return DEAD
-        case DeletionStatus.FAILED:
-            return RETRYING
-        case DeletionStatus.PROCESSING if row.is_lost:
-            return LOST
-    return str(row.status)
-
-
 def _fields(row: Any) -> dict[str, Any]:
-    copied = (
-        "id", "user_id", "status", "attempts", "requeues", "requested_by", "created_at",
-        "not_before", "next_retry_at", "rows_deleted", "rows_total", "read_at",
-    )  # fmt: skip
+    copied = ("user_id", "not_before", "next_retry_at", "rows_deleted", "rows_total")
     steps = sorted(row.steps.all(), key=lambda step: (Half.values.index(step.half), step.position))
     return {
+        **standing_fields(row, deletion_policy()),
         **{name: getattr(row, name) for name in copied},
-        "state": state_of(row),
-        "max_attempts": deletion_policy().max_attempts,
-        "since": row.abandoned_at or row.done_at or row.claimed_at,
         "access": half_of(steps, Half.ACCESS),
         "external": half_of(steps, Half.EXTERNAL),
         "local": half_of(steps, Half.LOCAL),
         "left_behind": EVERYTHING if row.status == DeletionStatus.CANCELLED else left_behind(steps),
-        "error_head": row.error_start.partition("\n")[0],
         "admin_url": admin_url(UserDeletion, row.pk),
     }
 

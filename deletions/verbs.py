@@ -15,11 +15,13 @@ from django.db.models import F, Q, QuerySet
 
 from deletions import requests
 from deletions.models import DeletionStatus, StepState, UserDeletion, UserDeletionStep
-from deletions.reads import lost
+from deletions.policy import deletion_policy
+from deletions.standing import is_lost
 from jobs import notifier
-from jobs.audit import Outcome, Refusal, record
+from jobs.audit import Outcome, Refusal
 from jobs.clock import Now
 from jobs.models.audit import Via
+from jobs.verbs.rows import ids_of, record_rows, refusals
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
@@ -27,8 +29,16 @@ if TYPE_CHECKING:
 Deletions = Iterable[int] | QuerySet[UserDeletion]
 TABLE = UserDeletion._meta.db_table
 REQUEUABLE = Q(status=DeletionStatus.ABANDONED)
-# What the audit and a caller are told of; beyond it the number is enough.
-IDS_KEPT = 1000
+# What a requeued row of either queue is set to.
+AFRESH: Mapping[str, Any] = {
+    "status": DeletionStatus.PENDING,
+    "attempts": 0,
+    "stale_recoveries": 0,
+    "interruptions": 0,
+    "requeues": F("requeues") + 1,
+    "next_retry_at": None,
+    "abandoned_at": None,
+}
 LOST_WORDS = (
     "is processing, and its worker died on the last attempt: the next pass of deletions.users "
     "abandons it"
@@ -52,15 +62,7 @@ def requeue(
     with transaction.atomic():
         rows = UserDeletion.objects.filter(REQUEUABLE, pk__in=asked)
         changed = list(rows.order_by("pk").select_for_update().values_list("pk", flat=True))
-        UserDeletion.objects.filter(pk__in=changed).update(
-            status=DeletionStatus.PENDING,
-            attempts=0,
-            stale_recoveries=0,
-            interruptions=0,
-            requeues=F("requeues") + 1,
-            next_retry_at=None,
-            abandoned_at=None,
-        )
+        UserDeletion.objects.filter(pk__in=changed).update(**AFRESH)
         # Skipped ones are looked at again: the operator may have set what was missing.
         UserDeletionStep.objects.filter(
             deletion_id__in=changed, state__in=(StepState.FAILED, StepState.SKIPPED)
@@ -68,8 +70,8 @@ def requeue(
         UserDeletionStep.objects.filter(deletion_id__in=changed).update(
             begun_at=None, waiting_since=None
         )
-        refused = refusals(set(asked) - set(changed))
-        audit(TABLE, "requeue", changed, actor=actor, via=via, reason=reason)
+        refused = why_left(set(asked) - set(changed))
+        record_rows(UserDeletion, changed, verb="requeue", actor=actor, via=via, reason=reason)
         if changed:
             notifier.wake(TABLE)
     return Outcome(changed=tuple(changed), refused=refused)
@@ -82,41 +84,15 @@ def cancel(
     asked = ids_of(deletions)
     with transaction.atomic():
         changed = requests.cancel_rows(UserDeletion.objects.filter(pk__in=asked))
-        refused = refusals(set(asked) - set(changed))
-        audit(TABLE, "cancel", changed, actor=actor, via=via, reason=reason)
+        refused = why_left(set(asked) - set(changed))
+        record_rows(UserDeletion, changed, verb="cancel", actor=actor, via=via, reason=reason)
     return Outcome(changed=tuple(changed), refused=refused)
 
 
-def refusals(ids: Iterable[int]) -> tuple[Refusal, ...]:
+def why_left(ids: Iterable[int]) -> tuple[Refusal, ...]:
     """Return why deletions are left alone, by id."""
-    wanted = sorted(ids)[:IDS_KEPT]
-    rows = UserDeletion.objects.filter(pk__in=wanted).annotate(read_at=Now(), is_lost=lost())
-    known = {row.pk: _why(row) for row in rows}
-    return tuple(Refusal(id=key, why=known.get(key, "does not exist")) for key in wanted)
-
-
-def ids_of(rows: Iterable[int] | QuerySet[Any]) -> list[int]:
-    """Return the ids that a verb is asked to act on, each once, in order."""
-    if isinstance(rows, QuerySet):
-        return sorted(set(rows.values_list("pk", flat=True)))
-    return sorted(set(rows))
-
-
-def audit(
-    table: str,
-    verb: str,
-    changed: list[int],
-    *,
-    actor: AbstractBaseUser | None,
-    via: Via,
-    reason: str,
-) -> None:
-    """Write what a verb changed into the audit, in the transaction of the change."""
-    if not changed:
-        return
-    target = f"{table} {changed[0]}" if len(changed) == 1 else table
-    detail = {"count": len(changed), "ids": changed[:IDS_KEPT], "up_to": changed[-1]}
-    record(actor=actor, via=via, verb=verb, target=target, reason=reason, detail=detail)
+    rows = UserDeletion.objects.annotate(read_at=Now(), is_lost=is_lost(deletion_policy()))
+    return refusals(ids, rows=rows, why=_why)
 
 
 def _why(row: UserDeletion) -> str:

@@ -18,10 +18,11 @@ from django.db import transaction
 from emails.models import EmailBody, EmailJob, EmailOutcome, EmailStatus, RecipientState
 from emails.screening import mark_suppressed
 from emails.suppression import entries_of
-from emails.verbs import Mails, ids_of
+from emails.verbs import Mails
 from jobs import notifier
 from jobs.audit import Outcome, Refusal, record
 from jobs.models.audit import Via
+from jobs.verbs.rows import ids_of
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser

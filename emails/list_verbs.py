@@ -11,11 +11,11 @@ from django.db.models import QuerySet
 from emails.addresses import normalise
 from emails.models import EmailChannel, EmailJob, EmailSuppression
 from emails.suppression import suppress
-from emails.verbs import ids_of
 from jobs import notifier
 from jobs.audit import Outcome, record
 from jobs.clock import ClockTime
 from jobs.models.audit import Via
+from jobs.verbs.rows import ids_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.db import connection, transaction
 from django.db.models import Q, QuerySet
 
 from emails.models import EmailJob, EmailStatus
 from jobs import notifier
-from jobs.audit import Outcome, Refusal, record
+from jobs.audit import Outcome, Refusal
 from jobs.models.audit import Via
+from jobs.verbs.rows import IDS_KEPT, ids_of, record_rows, refusals
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
@@ -27,8 +28,6 @@ Mails = Iterable[int] | QuerySet[EmailJob]
 TABLE = EmailJob._meta.db_table
 RETRIABLE = Q(status=EmailStatus.FAILED)
 CANCELLABLE = Q(status__in=(EmailStatus.PENDING, EmailStatus.FAILED))
-# What the audit and a caller are told of; beyond it the number is enough.
-IDS_KEPT = 1000
 
 SQL = Path(__file__).parent / "sql"
 
@@ -57,12 +56,6 @@ def cancel(mails: Mails, *, actor: AbstractBaseUser | None, via: Via, reason: st
     return _act("cancel", "cancel_mail.sql", mails, actor=actor, via=via, reason=reason)
 
 
-def ids_of(rows: Iterable[int] | QuerySet[Any]) -> list[int]:
-    """Return the keys of rows, or of a queryset, in order and each once."""
-    found = rows.values_list("pk", flat=True) if isinstance(rows, QuerySet) else rows
-    return sorted(set(found))
-
-
 def _act(
     verb: str,
     statement: str,
@@ -76,10 +69,8 @@ def _act(
     with transaction.atomic():
         changed = _execute(statement, asked)
         refused = _refusals(set(asked) - set(changed)) if len(asked) <= IDS_KEPT else ()
+        record_rows(EmailJob, changed, verb=verb, actor=actor, via=via, reason=reason)
         if changed:
-            target = f"{TABLE} {changed[0]}" if len(changed) == 1 else TABLE
-            detail = {"count": len(changed), "ids": changed[:IDS_KEPT], "up_to": changed[-1]}
-            record(actor=actor, via=via, verb=verb, target=target, reason=reason, detail=detail)
             notifier.wake(TABLE)
     return Outcome(changed=tuple(changed), refused=refused)
 
@@ -91,19 +82,13 @@ def _execute(statement: str, ids: list[int]) -> list[int]:
 
 
 def _refusals(ids: set[int]) -> tuple[Refusal, ...]:
-    if not ids:
-        return ()
-    rows = EmailJob.objects.filter(pk__in=ids).values_list("pk", "status")
-    known = {row_id: _why(status) for row_id, status in rows}
-    return tuple(
-        Refusal(id=row_id, why=known.get(row_id, "does not exist")) for row_id in sorted(ids)
-    )
+    return refusals(ids, rows=EmailJob.objects.only("status"), why=_why)
 
 
-def _why(status: str) -> str:
-    match status:
+def _why(row: EmailJob) -> str:
+    match row.status:
         case EmailStatus.PROCESSING:
             return "is being sent right now"
         case EmailStatus.PENDING:
             return "waits already"
-    return f"is {status}"
+    return f"is {row.status}"

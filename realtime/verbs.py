@@ -8,14 +8,15 @@ row of the audit in the same transaction.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.db import connection, transaction
 from django.db.models import Q, QuerySet
 
 from jobs import notifier
-from jobs.audit import Outcome, Refusal, record
+from jobs.audit import Outcome, Refusal
 from jobs.models.audit import Via
+from jobs.verbs.rows import IDS_KEPT, ids_of, record_rows, refusals
 from realtime.models import OutboxEvent, OutboxStatus
 from realtime.statements import statement
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 Events = Iterable[int] | QuerySet[OutboxEvent]
 TABLE = OutboxEvent._meta.db_table
 RETRIABLE = Q(status=OutboxStatus.FAILED)
-# What the audit and a caller are told of; beyond it the number is enough.
-IDS_KEPT = 1000
 
 
 def retry(events: Events, *, actor: AbstractBaseUser | None, via: Via, reason: str = "") -> Outcome:
@@ -37,23 +36,14 @@ def retry(events: Events, *, actor: AbstractBaseUser | None, via: Via, reason: s
     delivered yet wait for them. Anything else is left alone, and the answer says why.
     ``events`` are ids, or rows.
     """
-    asked = _ids(events)
+    asked = ids_of(events)
     with transaction.atomic():
         changed = _execute(asked)
         refused = _refusals(set(asked) - set(changed)) if len(asked) <= IDS_KEPT else ()
+        record_rows(OutboxEvent, changed, verb="retry", actor=actor, via=via, reason=reason)
         if changed:
-            target = f"{TABLE} {changed[0]}" if len(changed) == 1 else TABLE
-            detail = {"count": len(changed), "ids": changed[:IDS_KEPT], "up_to": changed[-1]}
-            record(actor=actor, via=via, verb="retry", target=target, reason=reason, detail=detail)
             notifier.wake(TABLE)
     return Outcome(changed=tuple(changed), refused=refused)
-
-
-def _ids(events: Events) -> list[int]:
-    found: Iterable[Any] = events
-    if isinstance(events, QuerySet):
-        found = events.values_list("pk", flat=True)
-    return sorted(set(found))
 
 
 def _execute(ids: list[int]) -> list[int]:
@@ -63,15 +53,11 @@ def _execute(ids: list[int]) -> list[int]:
 
 
 def _refusals(ids: set[int]) -> tuple[Refusal, ...]:
-    rows = OutboxEvent.objects.filter(pk__in=ids).values_list("pk", "status")
-    known = {row_id: _why(status) for row_id, status in rows}
-    return tuple(
-        Refusal(id=row_id, why=known.get(row_id, "does not exist")) for row_id in sorted(ids)
-    )
+    return refusals(ids, rows=OutboxEvent.objects.only("status"), why=_why)
 
 
-def _why(status: str) -> str:
-    match status:
+def _why(row: OutboxEvent) -> str:
+    match row.status:
         case OutboxStatus.PROCESSING:
             return "is being delivered right now"
         case OutboxStatus.PENDING:

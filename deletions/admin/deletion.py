@@ -15,19 +15,17 @@ from deletions.admin.requested import REQUEUE_ALL, RequestedAdmin
 from deletions.admin.states import DELETION_STATES, STEP_STATES
 from deletions.models import UserDeletion
 from deletions.reads import (
-    DEAD,
-    STATES,
     DeletionDetail,
+    DeletionItem,
     deletion_item,
     deletion_rows,
     get_deletion,
     list_abandoned,
 )
 from deletions.requests import cancellable
-from jobs.admin.actions_taken import actions_taken
-from jobs.admin.filters import ConditionFilter
+from deletions.standing import DEAD
 from jobs.admin.verbs import Verb
-from jobs.markup import cut, state_mark, time_tag
+from jobs.markup import cut, time_tag
 from jobs.reads.bounded import bounded
 from jobs.reads.errors import SlowReadError
 from jobs.reads.links import list_path, object_path
@@ -65,23 +63,14 @@ CANCEL = Verb(
 )
 
 
-class StateFilter(ConditionFilter):
-    title = "status"
-    parameter_name = "status"
-    conditions = {name: (DELETION_STATES[name].word, rows) for name, rows in STATES.items()}
-
-
 @admin.register(UserDeletion)
 class UserDeletionAdmin(RequestedAdmin):
     change_list_template = "deletions/admin/deletions.html"
     object_template = "deletions/admin/deletion.html"
-    is_live = True
     empty_words = "No deletion of a user was requested yet."
     search_keys = {"user": "user_id"}
     verbs = (REQUEUE, CANCEL)
-    verb_scopes = {DEAD: STATES[DEAD]}
     revive = (REQUEUE, DEAD, REQUEUE_ALL)
-    list_filter = (StateFilter,)
     list_display = ("number", "user", "state", "tries", *HALVES, "due", "asked")
 
     def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
@@ -93,26 +82,15 @@ class UserDeletionAdmin(RequestedAdmin):
     def read_rows(self) -> QuerySet[UserDeletion]:
         return deletion_rows()
 
+    def item(self, row: Any) -> DeletionItem:
+        return deletion_item(row)
+
     def read_item(self, number: int) -> DeletionDetail | None:
         return get_deletion(number)
-
-    def has_requeue_permission(self, request: HttpRequest) -> bool:
-        return self.may(request, REQUEUE.name)
-
-    def has_cancel_permission(self, request: HttpRequest) -> bool:
-        return self.may(request, CANCEL.name)
 
     @admin.display(description="user")
     def user(self, row: Any) -> str:
         return cut(row.user_id, 40)
-
-    @admin.display(description="status")
-    def state(self, row: Any) -> SafeString:
-        return state_mark(DELETION_STATES[deletion_item(row).state])
-
-    @admin.display(description="attempts")
-    def tries(self, row: Any) -> str:
-        return f"{row.attempts} of {deletion_item(row).max_attempts}" if row.attempts else ""
 
     @admin.display(description="access")
     def access(self, row: Any) -> str:
@@ -152,9 +130,7 @@ class UserDeletionAdmin(RequestedAdmin):
         return {
             **super().object_context(request, item),
             "title": f"Deletion {item.id} of user {item.user_id}",
-            "state": DELETION_STATES[item.state],
             "steps": [(step, STEP_STATES[step.state]) for step in item.steps],
-            **actions_taken(UserDeletion, item.id),
         }
 
     def _abandoned(self) -> list[tuple[str, Any, Any]]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deletions.models import BucketStatus, DeletionStatus, StepState
-from deletions.reads import DEAD, LOST, RETRYING
+from deletions.models import DeletionStatus, StepState
+from deletions.standing import DEAD, LOST, RETRYING
 from jobs.markup import State
 
 DELETION_STATES: Mapping[str, State] = {
@@ -23,15 +23,6 @@ STEP_STATES: Mapping[str, State] = {
     StepState.DONE: State(shape="●", tone="good", word="done"),
     StepState.FAILED: State(shape="■", tone="bad", word="failed"),
     StepState.SKIPPED: State(shape="—", tone="quiet", word="skipped"),
-}
-BUCKET_STATES: Mapping[str, State] = {
-    BucketStatus.PENDING: State(shape="○", tone="quiet", word="pending"),
-    BucketStatus.PROCESSING: State(shape="◐", tone="busy", word="processing"),
-    RETRYING: State(shape="▲", tone="warn", word="retrying"),
-    LOST: State(shape="■", tone="bad", word="lost by its worker"),
-    DEAD: State(shape="■", tone="bad", word="abandoned"),
-    BucketStatus.DONE: State(shape="●", tone="good", word="done"),
-    BucketStatus.CANCELLED: State(shape="—", tone="quiet", word="cancelled"),
 }
 PHASE_STATES: Mapping[str, State] = {
     "done": State(shape="●", tone="good", word="done"),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from deletions import conf
-from deletions.models import BucketDeletionJob, BucketStatus
+from deletions.models import BucketDeletionJob, DeletionStatus
 from jobs.claims import ClaimPolicy, Counts, Lease
 from jobs.clock import ClockTime
 from jobs.conf import RETRY_BACKOFF_MS
@@ -53,8 +53,8 @@ def _policy(
         handlers=concurrency,
         most_in_work=concurrency,
         backoff_ms=backoff_ms,
-        done_status=BucketStatus.DONE,
-        dead_status=BucketStatus.ABANDONED,
+        done_status=DeletionStatus.DONE,
+        dead_status=DeletionStatus.ABANDONED,
         on_bury={"abandoned_at": ClockTime()},
         on_dead=report_abandoned,
     )

@@ -11,28 +11,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
-from django.db.models.functions import Left
+from django.db.models import QuerySet
 
 from deletions.buckets.pace import Pace, pace_of
 from deletions.buckets.policy import bucket_policy
-from deletions.models import BucketDeletionJob, BucketPhase, BucketStatus
-from deletions.reads import DEAD, ERROR_HEAD, LOST, RETRYING
-from jobs.clock import Now
+from deletions.models import BucketDeletionJob, BucketPhase, DeletionStatus
+from deletions.standing import STATES, read_columns, standing_fields
 from jobs.reads.links import admin_url
 from jobs.reads.paging import PAGE_LIMIT, Page, read_page
 
-# What a list can be narrowed to; each has a partial index, or is most of the table.
-STATES: Mapping[str, Q] = {
-    DEAD: Q(status=BucketStatus.ABANDONED, next_retry_at__isnull=True),
-    BucketStatus.PENDING: Q(status=BucketStatus.PENDING),
-    BucketStatus.PROCESSING: Q(status=BucketStatus.PROCESSING),
-    RETRYING: Q(status=BucketStatus.FAILED, next_retry_at__isnull=False),
-    BucketStatus.DONE: Q(status=BucketStatus.DONE),
-    BucketStatus.CANCELLED: Q(status=BucketStatus.CANCELLED),
-}
 # How the phase is that a job has come to.
-HERE: Mapping[str, str] = {BucketStatus.PROCESSING: "current", BucketStatus.PENDING: "todo"}
+HERE: Mapping[str, str] = {DeletionStatus.PROCESSING: "current", DeletionStatus.PENDING: "todo"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,10 +104,7 @@ def get_bucket(job_id: int) -> BucketDetail | None:
 
 def bucket_rows() -> QuerySet[BucketDeletionJob]:
     """Return the rows of lists."""
-    lost = ExpressionWrapper(bucket_policy().lost, output_field=BooleanField())
-    return BucketDeletionJob.objects.annotate(
-        error_start=Left("last_error", ERROR_HEAD), read_at=Now(), is_lost=lost
-    )
+    return BucketDeletionJob.objects.annotate(**read_columns(bucket_policy()))
 
 
 def bucket_item(row: Any) -> BucketItem:
@@ -126,22 +112,10 @@ def bucket_item(row: Any) -> BucketItem:
     return BucketItem(**_fields(row))
 
 
-def state_of(row: Any) -> str:
-    """Return a job's status in an operator's words."""
-    match row.status:
-        case BucketStatus.ABANDONED:
-            return DEAD
-        case BucketStatus.FAILED:
-            return RETRYING
-        case BucketStatus.PROCESSING if row.is_lost:
-            return LOST
-    return str(row.status)
-
-
 def phases_of(phase: str, *, status: str, has_prefix: bool) -> tuple[PhaseItem, ...]:
     """Return the phases of a job that is in one of them. A pure function."""
     names = [name for name in BucketPhase.values if not (has_prefix and name == "bucket")]
-    place = len(names) if status == BucketStatus.DONE else names.index(phase)
+    place = len(names) if status == DeletionStatus.DONE else names.index(phase)
     states = ["done"] * place + [HERE.get(status, "halted")] + ["todo"] * len(names)
     return tuple(
         PhaseItem(name=name, state=state) for name, state in zip(names, states, strict=False)
@@ -150,20 +124,16 @@ def phases_of(phase: str, *, status: str, has_prefix: bool) -> tuple[PhaseItem, 
 
 def _fields(row: Any) -> dict[str, Any]:
     copied = (
-        "id", "bucket_name", "endpoint", "prefix", "status", "phase", "total_objects",
-        "deleted_objects", "listed_objects", "failed_objects", "attempts", "requeues",
-        "requested_by", "created_at", "read_at",
+        "bucket_name", "endpoint", "prefix", "phase", "total_objects", "deleted_objects",
+        "listed_objects", "failed_objects",
     )  # fmt: skip
     pace = _pace(row)
     return {
+        **standing_fields(row, bucket_policy()),
         **{name: getattr(row, name) for name in copied},
-        "state": state_of(row),
         "objects_per_s": pace.objects_per_s,
         "seconds_left": pace.seconds_left,
-        "max_attempts": bucket_policy().max_attempts,
         "next_attempt_at": row.next_retry_at,
-        "since": row.abandoned_at or row.done_at or row.claimed_at,
-        "error_head": row.error_start.partition("\n")[0],
         "admin_url": admin_url(BucketDeletionJob, row.pk),
     }
 
@@ -183,7 +153,7 @@ def _detail(row: Any) -> BucketDetail:
 
 
 def _pace(row: Any) -> Pace:
-    if row.status != BucketStatus.PROCESSING:
+    if row.status != DeletionStatus.PROCESSING:
         return Pace()
     return pace_of(
         deleted=row.deleted_objects,

@@ -11,7 +11,7 @@ from deletions.buckets.errors import (
     SecretEndpointError,
     UnsettledBucketError,
 )
-from deletions.models import BUCKET_LIVE, BucketDeletionJob
+from deletions.models import LIVE, BucketDeletionJob
 from jobs import notifier
 from jobs.failure import storable
 from jobs.objectstore import stored_endpoint
@@ -54,7 +54,7 @@ def queue_bucket(
         "requested_by": _name(requested_by),
         "user_deletion_id": user_deletion_id,
     }
-    live = BucketDeletionJob.objects.filter(**where, status__in=BUCKET_LIVE)
+    live = BucketDeletionJob.objects.filter(**where, status__in=LIVE)
     for _ in range(LOOKS):
         found = live.first() or _insert(columns)
         if found is not None:

@@ -8,7 +8,7 @@ from typing import Any
 from deletions.buckets.errors import BucketSnapshotError, CancelledBucketError
 from deletions.buckets.requests import place_of, queue_bucket
 from deletions.errors import StepError
-from deletions.models import BucketDeletionJob, BucketStatus, Half
+from deletions.models import BucketDeletionJob, DeletionStatus, Half
 from deletions.steps import Answer, Skipped, StepCall
 from jobs.errors import EngineroomError
 from jobs.workers.queue_pass import Waiting
@@ -30,7 +30,7 @@ class DeleteBuckets:
             return Skipped(reason="the user has no buckets")
         jobs = [_job_of(call, **_asked(entry)) for entry in entries]
         for job in jobs:
-            if job.status == BucketStatus.CANCELLED:
+            if job.status == DeletionStatus.CANCELLED:
                 raise CancelledBucketError(job.bucket_name, job.pk)
         left = [job for job in jobs if not _is_done(job, call)]
         call.say(_words(left, len(jobs)))
@@ -68,7 +68,7 @@ def _job_of(call: StepCall, *, name: str, endpoint: str | None, prefix: str) -> 
 
 
 def _is_done(job: BucketDeletionJob, call: StepCall) -> bool:
-    return job.status == BucketStatus.DONE and job.user_deletion_id == call.deletion_id
+    return job.status == DeletionStatus.DONE and job.user_deletion_id == call.deletion_id
 
 
 def _words(left: list[BucketDeletionJob], count: int) -> str:

@@ -11,32 +11,35 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, F, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from deletions.models import BUCKET_LIVE, BucketDeletionJob, BucketStatus
-from deletions.verbs import IDS_KEPT, audit, ids_of
+from deletions.models import LIVE, BucketDeletionJob, DeletionStatus
+from deletions.verbs import AFRESH
 from jobs import notifier
 from jobs.audit import Outcome, Refusal
 from jobs.models.audit import Via
+from jobs.verbs.rows import ids_of, record_rows, refusals
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser
 
 Buckets = Iterable[int] | QuerySet[BucketDeletionJob]
 TABLE = BucketDeletionJob._meta.db_table
-REQUEUABLE = Q(status__in=(BucketStatus.ABANDONED, BucketStatus.FAILED, BucketStatus.CANCELLED))
-CANCELLABLE = Q(status__in=BUCKET_LIVE)
+REQUEUABLE = Q(
+    status__in=(DeletionStatus.ABANDONED, DeletionStatus.FAILED, DeletionStatus.CANCELLED)
+)
+CANCELLABLE = Q(status__in=LIVE)
 LOOKS = 5
 ANOTHER = "was cancelled, and the same bucket has a newer deletion"
 STATUS_WORDS: Mapping[str, str] = {
-    BucketStatus.PENDING: "is pending and due already",
-    BucketStatus.PROCESSING: "is being worked on right now",
-    BucketStatus.FAILED: "has failed",
-    BucketStatus.DONE: "is done",
-    BucketStatus.ABANDONED: "is abandoned",
-    BucketStatus.CANCELLED: "was cancelled",
+    DeletionStatus.PENDING: "is pending and due already",
+    DeletionStatus.PROCESSING: "is being worked on right now",
+    DeletionStatus.FAILED: "has failed",
+    DeletionStatus.DONE: "is done",
+    DeletionStatus.ABANDONED: "is abandoned",
+    DeletionStatus.CANCELLED: "was cancelled",
 }
-REQUEUE_WORDS = {**STATUS_WORDS, BucketStatus.CANCELLED: ANOTHER}
+REQUEUE_WORDS = {**STATUS_WORDS, DeletionStatus.CANCELLED: ANOTHER}
 
 
 def requeue(
@@ -70,20 +73,20 @@ def cancel(
         changed = list(rows.order_by("pk").select_for_update().values_list("pk", flat=True))
         BucketDeletionJob.objects.filter(pk__in=changed).update(
             **dict.fromkeys(BucketDeletionJob.CLAIM_COLUMNS),
-            status=BucketStatus.CANCELLED,
+            status=DeletionStatus.CANCELLED,
             next_retry_at=None,
             abandoned_at=None,
         )
-        refused = refusals(set(asked) - set(changed))
-        audit(TABLE, "cancel", changed, actor=actor, via=via, reason=reason)
+        refused = why_left(set(asked) - set(changed))
+        record_rows(BucketDeletionJob, changed, verb="cancel", actor=actor, via=via, reason=reason)
     return Outcome(changed=tuple(changed), refused=refused)
 
 
 def requeuable() -> QuerySet[BucketDeletionJob]:
     """Return what can be requeued: a cancelled job only while its bucket has no newer one."""
-    newer = Q(status=BucketStatus.CANCELLED, pk__gt=OuterRef("pk"))
+    newer = Q(status=DeletionStatus.CANCELLED, pk__gt=OuterRef("pk"))
     others = BucketDeletionJob.objects.filter(
-        newer | Q(status__in=BUCKET_LIVE),
+        newer | Q(status__in=LIVE),
         endpoint=OuterRef("endpoint"),
         bucket_name=OuterRef("bucket_name"),
         prefix=OuterRef("prefix"),
@@ -91,31 +94,19 @@ def requeuable() -> QuerySet[BucketDeletionJob]:
     return BucketDeletionJob.objects.filter(REQUEUABLE).exclude(Exists(others))
 
 
-def refusals(ids: Iterable[int], *, words: Mapping[str, str] = STATUS_WORDS) -> tuple[Refusal, ...]:
+def why_left(ids: Iterable[int], *, words: Mapping[str, str] = STATUS_WORDS) -> tuple[Refusal, ...]:
     """Return why jobs are left alone, by id."""
-    wanted = sorted(ids)[:IDS_KEPT]
-    known = dict(BucketDeletionJob.objects.filter(pk__in=wanted).values_list("pk", "status"))
-    return tuple(
-        Refusal(id=key, why=words[known[key]] if key in known else "does not exist")
-        for key in wanted
-    )
+    rows = BucketDeletionJob.objects.only("status")
+    return refusals(ids, rows=rows, why=lambda row: words[row.status])
 
 
 def _requeue(asked: list[int], *, actor: AbstractBaseUser | None, via: Via, reason: str) -> Outcome:
     with transaction.atomic():
         rows = requeuable().filter(pk__in=asked).order_by("pk")
         changed = list(rows.select_for_update(of=("self",)).values_list("pk", flat=True))
-        BucketDeletionJob.objects.filter(pk__in=changed).update(
-            status=BucketStatus.PENDING,
-            attempts=0,
-            stale_recoveries=0,
-            interruptions=0,
-            requeues=F("requeues") + 1,
-            next_retry_at=None,
-            abandoned_at=None,
-        )
-        refused = refusals(set(asked) - set(changed), words=REQUEUE_WORDS)
-        audit(TABLE, "requeue", changed, actor=actor, via=via, reason=reason)
+        BucketDeletionJob.objects.filter(pk__in=changed).update(**AFRESH)
+        refused = why_left(set(asked) - set(changed), words=REQUEUE_WORDS)
+        record_rows(BucketDeletionJob, changed, verb="requeue", actor=actor, via=via, reason=reason)
         if changed:
             notifier.wake(TABLE)
     return Outcome(changed=tuple(changed), refused=refused)

@@ -5,18 +5,8 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import F, Q
 
+from deletions.models.status import LIVE, DeletionStatus
 from jobs.queues import LeasedQueueRow, queue_indexes
-
-
-class BucketStatus(models.TextChoices):
-    """Where the deletion of a bucket is."""
-
-    PENDING = "pending", "pending"  # waits for its turn
-    PROCESSING = "processing", "processing"
-    FAILED = "failed", "failed"  # retried at next_retry_at
-    DONE = "done", "done"
-    ABANDONED = "abandoned", "abandoned"  # only an operator starts it again
-    CANCELLED = "cancelled", "cancelled"  # by an operator; what was deleted stays so
 
 
 class BucketPhase(models.TextChoices):
@@ -29,21 +19,12 @@ class BucketPhase(models.TextChoices):
     BUCKET = "bucket", "bucket"  # the bucket itself; not with a prefix
 
 
-# A bucket has at most one job in these states, by its endpoint and the prefix.
-BUCKET_LIVE = (
-    BucketStatus.PENDING,
-    BucketStatus.PROCESSING,
-    BucketStatus.FAILED,
-    BucketStatus.ABANDONED,
-)
-
-
 class BucketDeletionJob(LeasedQueueRow):
     """The deletion of a bucket, which it outlives: named, without any foreign key."""
 
     id = models.BigAutoField(primary_key=True)
     status = models.CharField(
-        max_length=16, choices=BucketStatus.choices, db_default=BucketStatus.PENDING.value
+        max_length=16, choices=DeletionStatus.choices, db_default=DeletionStatus.PENDING.value
     )
     bucket_name = models.CharField("bucket", max_length=255)
     endpoint = models.CharField(max_length=500)  # without secrets
@@ -83,7 +64,7 @@ class BucketDeletionJob(LeasedQueueRow):
             models.UniqueConstraint(
                 fields=("endpoint", "bucket_name", "prefix"),
                 name="bucket_deletion_jobs_one_live",
-                condition=Q(status__in=[str(status) for status in BUCKET_LIVE]),
+                condition=Q(status__in=[str(status) for status in LIVE]),
             ),
             models.CheckConstraint(
                 name="bucketdeletionjob_deleted_within_total",

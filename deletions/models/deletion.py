@@ -7,27 +7,8 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import Q
 
+from deletions.models.status import LIVE, DeletionStatus
 from jobs.queues import QueueRow, queue_indexes
-
-
-class DeletionStatus(models.TextChoices):
-    """Where a deletion is."""
-
-    PENDING = "pending", "pending"  # waits for its turn, for not_before, or for a step
-    PROCESSING = "processing", "processing"
-    FAILED = "failed", "failed"  # retried at next_retry_at
-    DONE = "done", "done"  # kept as proof, without personal data
-    ABANDONED = "abandoned", "abandoned"  # only an operator starts it again
-    CANCELLED = "cancelled", "cancelled"  # before anything was touched
-
-
-# A user has at most one deletion in these states.
-LIVE = (
-    DeletionStatus.PENDING,
-    DeletionStatus.PROCESSING,
-    DeletionStatus.FAILED,
-    DeletionStatus.ABANDONED,
-)
 
 
 class UserDeletion(QueueRow):

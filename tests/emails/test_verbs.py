@@ -162,10 +162,10 @@ def test_all_dead_letters_up_to_an_id_leave_later_ones_alone():
 def test_neither_the_change_nor_the_audit_is_without_the_other(monkeypatch):
     mail = EmailJobFactory(dead=True)
 
-    def refuse(**given: object) -> None:
+    def refuse(*args: object, **given: object) -> None:
         raise ConnectionResetError
 
-    monkeypatch.setattr(verbs, "record", refuse)
+    monkeypatch.setattr(verbs, "record_rows", refuse)
     with pytest.raises(ConnectionResetError):
         retry([mail.pk], actor=None, via=Via.COMMAND)
 

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import difflib
 from argparse import ArgumentParser
-from dataclasses import dataclass
 
 from deletions.buckets import verbs
 from deletions.buckets.errors import UnknownBucketJobError
 from deletions.buckets.reads import (
-    STATES,
-    BucketItem,
     bucket_item,
     bucket_rows,
     get_bucket,
     list_buckets,
 )
 from deletions.buckets.words import TABLE, detail_lines, table_row
-from deletions.models import BucketDeletionJob, BucketStatus
-from jobs.audit import Outcome, Refusal
-from jobs.commands import EXIT_PROBLEM
+from deletions.models import BucketDeletionJob, DeletionStatus
+from deletions.standing import STATES
+from jobs.audit import Outcome
 from jobs.models.audit import Via
+from jobs.output.acted import Telling, show_acted
 from jobs.output.actors import command_actor
 from jobs.output.command import ConsoleCommand, Options
 from jobs.output.errors import UsageError
@@ -29,6 +27,16 @@ from jobs.reads.bounded import bounded
 from jobs.verbs.actors import as_user
 
 NAMES_KNOWN = 1000
+REQUEUED = Telling(
+    rows=bucket_rows,
+    to_item=bucket_item,
+    columns=TABLE,
+    to_row=table_row,
+    nothing="None is abandoned.",
+    done="requeued: due now",
+    would="would be requeued",
+    left=lambda refusal: f"Bucket deletion {refusal.id} {refusal.why}.",
+)
 
 
 class WhichBucketsError(UsageError):
@@ -36,15 +44,6 @@ class WhichBucketsError(UsageError):
 
     def __init__(self) -> None:
         super().__init__("Say which: ids, or --all for all that are abandoned; one of these.")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Requeued:
-    """What was requeued, or would be, and what was left alone."""
-
-    items: tuple[BucketItem, ...]
-    refused: tuple[Refusal, ...]
-    dry_run: bool
 
 
 class Command(ConsoleCommand):
@@ -93,15 +92,8 @@ def requeue(console: ConsoleCommand, options: Options) -> None:
         raise WhichBucketsError
     ids = _abandoned() if options["all"] else options["ids"]
     outcome = _preview(ids) if options["dry_run"] else _requeue(ids, options)
-    rows = bucket_rows().filter(pk__in=outcome.changed).order_by("-pk")
-    answer = Requeued(
-        items=tuple(bucket_item(row) for row in rows),
-        refused=outcome.refused,
-        dry_run=options["dry_run"],
-    )
-    _show(console, answer, options)
-    if answer.refused:
-        console.leave(EXIT_PROBLEM)
+    answer = REQUEUED.answer(outcome, dry_run=options["dry_run"])
+    show_acted(console, answer, options, REQUEUED)
 
 
 def _requeue(ids: list[int], options: Options) -> Outcome:
@@ -112,25 +104,12 @@ def _requeue(ids: list[int], options: Options) -> Outcome:
 def _preview(ids: list[int]) -> Outcome:
     changed = sorted(verbs.requeuable().filter(pk__in=ids).values_list("pk", flat=True))
     left = set(ids) - set(changed)
-    refused = verbs.refusals(left, words=verbs.REQUEUE_WORDS)
+    refused = verbs.why_left(left, words=verbs.REQUEUE_WORDS)
     return Outcome(changed=tuple(changed), refused=refused)
 
 
-def _show(console: ConsoleCommand, answer: Requeued, options: Options) -> None:
-    if options["json"]:
-        console.emit(answer)
-    else:
-        rows = [table_row(item) for item in answer.items]
-        console.show_table(TABLE, rows, nothing="" if answer.refused else "None is abandoned.")
-        if answer.items:
-            done = "would be requeued" if answer.dry_run else "requeued: due now"
-            console.notice(f"{len(answer.items)} {done}.")
-    for refusal in answer.refused:
-        console.notice(f"Bucket deletion {refusal.id} {refusal.why}.")
-
-
 def _abandoned() -> list[int]:
-    rows = BucketDeletionJob.objects.filter(status=BucketStatus.ABANDONED)
+    rows = BucketDeletionJob.objects.filter(status=DeletionStatus.ABANDONED)
     return list(rows.values_list("pk", flat=True))
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from dataclasses import dataclass
 
 from deletions import verbs
 from deletions.errors import UnknownDeletionError
 from deletions.models import LIVE, DeletionStatus, UserDeletion
-from deletions.reads import DeletionItem, deletion_item, deletion_rows
+from deletions.reads import deletion_item, deletion_rows
 from deletions.words import TABLE, table_row
-from jobs.audit import Outcome, Refusal
-from jobs.commands import EXIT_PROBLEM
+from jobs.audit import Outcome
 from jobs.models.audit import Via
+from jobs.output.acted import Telling, show_acted
 from jobs.output.actors import command_actor
 from jobs.output.command import ConsoleCommand, Options, add_json
 from jobs.output.errors import UsageError
@@ -20,6 +19,16 @@ from jobs.output.options import row_id
 from jobs.verbs.actors import as_user
 
 HINTS = 10
+REQUEUED = Telling(
+    rows=deletion_rows,
+    to_item=deletion_item,
+    columns=TABLE,
+    to_row=table_row,
+    nothing="None is abandoned.",
+    done="requeued: due now; steps that are done stay done",
+    would="would be requeued; steps that are done stay done",
+    left=lambda refusal: f"Deletion {refusal.id} {refusal.why}: only abandoned ones are requeued.",
+)
 
 
 class OneSelectionError(UsageError):
@@ -27,15 +36,6 @@ class OneSelectionError(UsageError):
 
     def __init__(self) -> None:
         super().__init__("Say which: ids, or --user ID, or --all; one of these.")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Requeued:
-    """What was requeued, or would be, and what was left alone."""
-
-    items: tuple[DeletionItem, ...]
-    refused: tuple[Refusal, ...]
-    dry_run: bool
 
 
 class Command(ConsoleCommand):
@@ -58,15 +58,8 @@ def requeue(console: ConsoleCommand, options: Options) -> None:
     """Requeue, print the halves, and end with 1 if anything was refused."""
     ids = _chosen(options)
     outcome = _preview(ids) if options["dry_run"] else _requeue(ids, reason=options["reason"])
-    rows = deletion_rows().filter(pk__in=outcome.changed).order_by("-pk")
-    answer = Requeued(
-        items=tuple(deletion_item(row) for row in rows),
-        refused=outcome.refused,
-        dry_run=options["dry_run"],
-    )
-    _show(console, answer, options)
-    if answer.refused:
-        console.leave(EXIT_PROBLEM)
+    answer = REQUEUED.answer(outcome, dry_run=options["dry_run"])
+    show_acted(console, answer, options, REQUEUED)
 
 
 def _requeue(ids: list[int], *, reason: str) -> Outcome:
@@ -76,7 +69,7 @@ def _requeue(ids: list[int], *, reason: str) -> Outcome:
 def _preview(ids: list[int]) -> Outcome:
     rows = UserDeletion.objects.filter(verbs.REQUEUABLE, pk__in=ids)
     changed = sorted(rows.values_list("pk", flat=True))
-    return Outcome(changed=tuple(changed), refused=verbs.refusals(set(ids) - set(changed)))
+    return Outcome(changed=tuple(changed), refused=verbs.why_left(set(ids) - set(changed)))
 
 
 def _chosen(options: Options) -> list[int]:
@@ -108,16 +101,3 @@ def _of_user(key: str) -> int:
 def _abandoned() -> list[int]:
     rows = UserDeletion.objects.filter(status=DeletionStatus.ABANDONED, next_retry_at=None)
     return list(rows.order_by("-pk").values_list("pk", flat=True)[:HINTS])
-
-
-def _show(console: ConsoleCommand, answer: Requeued, options: Options) -> None:
-    if options["json"]:
-        console.emit(answer)
-    else:
-        rows = [table_row(item) for item in answer.items]
-        console.show_table(TABLE, rows, nothing="" if answer.refused else "None is abandoned.")
-        if answer.items:
-            done = "would be requeued" if answer.dry_run else "requeued: due now"
-            console.notice(f"{len(answer.items)} {done}; steps that are done stay done.")
-    for refusal in answer.refused:
-        console.notice(f"Deletion {refusal.id} {refusal.why}: only abandoned ones are requeued.")

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from dataclasses import dataclass
 
-from jobs.audit import Refusal
-from jobs.commands import EXIT_PROBLEM
 from jobs.models.audit import Via
+from jobs.output.acted import Telling, show_acted
 from jobs.output.actors import command_actor
 from jobs.output.command import ConsoleCommand, Options
 from jobs.output.options import add_actor, add_paging, row_id
 from jobs.reads.bounded import bounded
 from jobs.verbs.actors import as_user
 from retention.uploads import verbs
-from retention.uploads.reads import STATES, UploadItem, list_uploads, upload_item, upload_rows
+from retention.uploads.reads import STATES, list_uploads, upload_item, upload_rows
 from retention.uploads.words import TABLE, table_row
 
-
-@dataclass(frozen=True, kw_only=True)
-class Released:
-    """What nobody can finalise any more, and what was left alone."""
-
-    items: tuple[UploadItem, ...]
-    refused: tuple[Refusal, ...]
+RELEASED = Telling(
+    rows=upload_rows,
+    to_item=upload_item,
+    columns=TABLE,
+    to_row=table_row,
+    nothing="None is pending.",
+    done="released: the next run of retention.uploads removes them",
+    left=lambda refusal: f"Upload reservation {refusal.id} {refusal.why}.",
+)
 
 
 class Command(ConsoleCommand):
@@ -57,14 +57,4 @@ def release_uploads(console: ConsoleCommand, options: Options) -> None:
     """Release, and end with 1 if anything was refused."""
     actor = as_user(command_actor(options["user"]))
     outcome = verbs.release(options["ids"], actor=actor, via=Via.COMMAND, reason=options["reason"])
-    rows = upload_rows().filter(pk__in=outcome.changed).order_by("-pk")
-    answer = Released(items=tuple(upload_item(row) for row in rows), refused=outcome.refused)
-    if options["json"]:
-        console.emit(answer)
-    else:
-        shown = [table_row(item) for item in answer.items]
-        console.show_table(TABLE, shown, nothing="" if answer.refused else "None is pending.")
-    for refusal in answer.refused:
-        console.notice(f"Upload reservation {refusal.id} {refusal.why}.")
-    if answer.refused:
-        console.leave(EXIT_PROBLEM)
+    show_acted(console, RELEASED.answer(outcome), options, RELEASED)
