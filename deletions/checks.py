@@ -10,6 +10,7 @@ from django.utils.module_loading import import_string
 
 from deletions import conf
 from deletions.errors import BillingSecretError, StepImportError
+from jobs.checks import out_of_range
 from jobs.errors import SettingError
 
 
@@ -23,13 +24,7 @@ def register() -> None:
 
 def check_settings(**_options: Any) -> Sequence[checks.CheckMessage]:
     """Refuse settings that are out of range (deletions.E001)."""
-    found = []
-    for setting in conf.SETTINGS:
-        try:
-            setting.get()
-        except SettingError as error:
-            found.append(checks.Error(str(error), id="deletions.E001"))
-    return found
+    return out_of_range(conf.SETTINGS, check_id="deletions.E001")
 
 
 def check_steps(**_options: Any) -> Sequence[checks.CheckMessage]:

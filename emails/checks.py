@@ -8,6 +8,7 @@ from typing import Any
 from django.core import checks
 
 from emails import conf
+from jobs.checks import out_of_range
 from jobs.errors import SettingError
 
 
@@ -35,10 +36,4 @@ def check_delivery(**_options: Any) -> Sequence[checks.CheckMessage]:
 
 def check_settings(**_options: Any) -> Sequence[checks.CheckMessage]:
     """Refuse settings of the queue that are out of range (emails.E001)."""
-    found = []
-    for setting in (conf.DELIVERY_URL, *conf.SETTINGS):
-        try:
-            setting.get()
-        except SettingError as error:
-            found.append(checks.Error(str(error), id="emails.E001"))
-    return found
+    return out_of_range((conf.DELIVERY_URL, *conf.SETTINGS), check_id="emails.E001")

@@ -17,7 +17,7 @@ jobs.W003  a cadence that is data cannot be read: its job waits, the others run
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from django.apps import apps
@@ -28,6 +28,7 @@ from django.urls import NoReverseMatch, reverse
 from jobs import conf
 from jobs.cadence import Every
 from jobs.claims import ClaimPolicy, Lease
+from jobs.conf import Setting
 from jobs.declarations import JobDeclaration, Registry, registry
 from jobs.errors import EngineroomError, SettingError
 from jobs.failure import headline
@@ -68,12 +69,19 @@ def check_pages(*, jobs: Registry = registry, **_options: Any) -> Sequence[check
 
 def check_engine_settings(**_options: Any) -> Sequence[checks.CheckMessage]:
     """Refuse settings that are out of range (jobs.E008)."""
+    return out_of_range(conf.SETTINGS, check_id="jobs.E008")
+
+
+def out_of_range(
+    settings: Iterable[Setting[Any]], *, check_id: str
+) -> Sequence[checks.CheckMessage]:
+    """Return an error for each setting whose value is refused; every app's check says so."""
     found = []
-    for setting in conf.SETTINGS:
+    for setting in settings:
         try:
             setting.get()
         except SettingError as error:
-            found.append(checks.Error(str(error), id="jobs.E008"))
+            found.append(checks.Error(str(error), id=check_id))
     return found
 
 

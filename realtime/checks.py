@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core import checks
 
+from jobs.checks import out_of_range
 from jobs.errors import SettingError
 from realtime import conf
 
@@ -19,13 +20,7 @@ def register() -> None:
 
 def check_settings(**_options: Any) -> Sequence[checks.CheckMessage]:
     """Refuse settings that are out of range (realtime.E001)."""
-    found = []
-    for setting in conf.SETTINGS:
-        try:
-            setting.get()
-        except SettingError as error:
-            found.append(checks.Error(str(error), id="realtime.E001"))
-    return found
+    return out_of_range(conf.SETTINGS, check_id="realtime.E001")
 
 
 def check_heartbeat(**_options: Any) -> Sequence[checks.CheckMessage]:

@@ -19,7 +19,7 @@ from django.core.exceptions import FieldDoesNotExist
 from django.db.models import DateTimeField, Model, Q
 
 from jobs import pruning
-from jobs.errors import SettingError
+from jobs.checks import out_of_range
 from jobs.pruning import Prunable
 from retention import conf
 from retention.indexes import has_index_for, is_looked_up_by_index
@@ -51,13 +51,7 @@ def check_targets(
 
 def check_settings(**_options: Any) -> Sequence[checks.CheckMessage]:
     """Refuse settings that are out of range (retention.E006)."""
-    found = []
-    for setting in conf.SETTINGS:
-        try:
-            setting.get()
-        except SettingError as error:
-            found.append(checks.Error(str(error), id="retention.E006"))
-    return found
+    return out_of_range(conf.SETTINGS, check_id="retention.E006")
 
 
 def check_age(prunable: Prunable) -> Messages:

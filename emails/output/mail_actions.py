@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from django.db.models import Max, Q
+from django.db.models import Q
 
 from emails import copies, verbs
 from emails.models import EmailJob
@@ -15,6 +15,7 @@ from emails.reads import DEAD_LETTERS
 from jobs.audit import Outcome, Refusal
 from jobs.commands import EXIT_PROBLEM
 from jobs.models.audit import Via
+from jobs.output.acted import changed_lines
 from jobs.output.actors import command_actor
 from jobs.output.command import ConsoleCommand, Options, Subcommands
 from jobs.output.options import add_actor, row_id
@@ -82,9 +83,7 @@ def _all_dead(options: Options) -> list[int]:
     if options["mails"]:
         raise NothingNamed("retry", also=True)
     dead = EmailJob.objects.filter(DEAD_LETTERS)
-    # What dies after this is not swept in.
-    highest = dead.aggregate(highest=Max("pk"))["highest"] or 0
-    return list(dead.filter(pk__lte=highest).order_by("pk").values_list("pk", flat=True))
+    return list(dead.order_by("pk").values_list("pk", flat=True))
 
 
 def _act(
@@ -115,16 +114,12 @@ def _act(
         dry_run=options["dry_run"],
         admin_url=admin_url(EmailJob, outcome.changed[0]) if len(outcome.changed) == 1 else "",
     )
-    console.show(answer, options, lambda: _words(answer))
+    what = _what(verb, dry_run=answer.dry_run)
+    console.show(answer, options, lambda: changed_lines(outcome, what=what, noun="mail"))
     console.leave(EXIT_PROBLEM if ids and not outcome.changed else 0)
 
 
-def _words(answer: ActionAnswer) -> list[str]:
-    would = "would " if answer.dry_run else ""
-    noun = "mail" if len(answer.changed) == 1 else "mails"
-    listed = ", ".join(map(str, answer.changed[:10])) + (" …" if len(answer.changed) > 10 else "")
-    what = f"{would}{answer.verb} {len(answer.changed):,} {noun}"
-    if answer.verb == "resend" and not answer.dry_run:
-        what = f"resend: queued {len(answer.changed):,} {noun}"
-    lines = [f"{what}{f': {listed}' if listed else ''}"]
-    return lines + [f"left alone: {each.id} {each.why}" for each in answer.refused[:20]]
+def _what(verb: str, *, dry_run: bool) -> str:
+    if dry_run:
+        return f"would {verb}"
+    return "resend: queued" if verb == "resend" else verb

@@ -95,45 +95,51 @@ class JobFilter(admin.SimpleListFilter):
         return queryset.filter(job_id=chosen) if chosen else queryset
 
 
-class RunFilter(admin.SimpleListFilter):
-    """The lines of one run; offered only by a link that names the run."""
+class RunLinkFilter(admin.SimpleListFilter):
+    """Rows that have to do with one run; offered only by a link that names the run."""
+
+    parameter_name: str
+    words: ClassVar[str]  # before the run's number
+
+    def narrowed(self, rows: QuerySet[Any], run_id: int) -> QuerySet[Any]:
+        """Return the rows of the run."""
+        raise NotImplementedError
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        given = request.GET.get(self.parameter_name)
+        return [(given, f"{self.words} {given}")] if given else []
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        chosen = self.value()
+        if chosen is None:
+            return queryset
+        number = whole_number(chosen)
+        if number is None:
+            raise IncorrectLookupParameters(f"{self.parameter_name}={chosen}")
+        return self.narrowed(queryset, number)
+
+
+class RunFilter(RunLinkFilter):
+    """The lines of one run."""
 
     title = "run"
     parameter_name = "run"
+    words = "run"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        given = request.GET.get("run")
-        return [(given, f"run {given}")] if given else []
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        chosen = self.value()
-        if chosen is None:
-            return queryset
-        number = whole_number(chosen)
-        if number is None:
-            raise IncorrectLookupParameters(f"run={chosen}")
-        return queryset.filter(run_id=number)
+    def narrowed(self, rows: QuerySet[Any], run_id: int) -> QuerySet[Any]:
+        return rows.filter(run_id=run_id)
 
 
-class SameErrorFilter(admin.SimpleListFilter):
-    """The runs that failed as one did; offered only by a link that names the run."""
+class SameErrorFilter(RunLinkFilter):
+    """The runs that failed as one did."""
 
     title = "same error"
     parameter_name = "same_error"
+    words = "as of run"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        given = request.GET.get("same_error")
-        return [(given, f"as of run {given}")] if given else []
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        chosen = self.value()
-        if chosen is None:
-            return queryset
-        number = whole_number(chosen)
-        if number is None:
-            raise IncorrectLookupParameters(f"same_error={chosen}")
+    def narrowed(self, rows: QuerySet[Any], run_id: int) -> QuerySet[Any]:
         with bounded():
-            return queryset.filter(pk__in=runs_failed_like(number).run_ids)
+            return rows.filter(pk__in=runs_failed_like(run_id).run_ids)
 
 
 def choices_filter(

@@ -14,6 +14,8 @@ from jobs.output.command import ConsoleCommand, Options
 from jobs.output.tables import Column
 
 Item = TypeVar("Item")
+IDS_SHOWN = 10
+REFUSALS_SHOWN = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +48,17 @@ class Telling(Generic[Item]):
             refused=outcome.refused,
             dry_run=dry_run,
         )
+
+
+def changed_lines(outcome: Outcome, *, what: str, noun: str) -> list[str]:
+    """Return ``retry 2 mails: 4, 7``, and a line for what was left alone; a few of many."""
+    count = len(outcome.changed)
+    listed = ", ".join(map(str, outcome.changed[:IDS_SHOWN]))
+    more = " …" if count > IDS_SHOWN else ""
+    head = f"{what} {count:,} {noun if count == 1 else f'{noun}s'}"
+    lines = [f"{head}: {listed}{more}" if listed else head]
+    refused = outcome.refused[:REFUSALS_SHOWN]
+    return lines + [f"left alone: {each.id} {each.why}" for each in refused]
 
 
 def show_acted(

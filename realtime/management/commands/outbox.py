@@ -5,11 +5,10 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from dataclasses import dataclass
 
-from django.db.models import Max
-
 from jobs.audit import Outcome, Refusal
 from jobs.commands import EXIT_PROBLEM
 from jobs.models.audit import Via
+from jobs.output.acted import changed_lines
 from jobs.output.actors import command_actor
 from jobs.output.command import ConsoleCommand, Options
 from jobs.output.errors import UsageError
@@ -112,15 +111,14 @@ def retry(console: ConsoleCommand, options: Options) -> None:
         up_to=max(ids, default=None),
         dry_run=options["dry_run"],
     )
-    console.show(answer, options, lambda: _words(answer))
+    what = "would retry" if answer.dry_run else "retry"
+    console.show(answer, options, lambda: changed_lines(outcome, what=what, noun="event"))
     console.leave(EXIT_PROBLEM if ids and not outcome.changed else 0)
 
 
 def _all_dead() -> list[int]:
     dead = OutboxEvent.objects.filter(DEAD_LETTERS)
-    # What dies after this is not swept in.
-    highest = dead.aggregate(highest=Max("pk"))["highest"] or 0
-    return list(dead.filter(pk__lte=highest).order_by("pk").values_list("pk", flat=True))
+    return list(dead.order_by("pk").values_list("pk", flat=True))
 
 
 def _row(event: EventItem) -> tuple[object, ...]:
@@ -147,11 +145,3 @@ def _stat_lines(stats: OutboxStats) -> list[str]:
     if stats.oldest_pending_at is not None:
         lines.append(f"oldest pending: {when(stats.oldest_pending_at, now=stats.read_at)}")
     return lines
-
-
-def _words(answer: Retried) -> list[str]:
-    would = "would " if answer.dry_run else ""
-    noun = "event" if len(answer.changed) == 1 else "events"
-    listed = ", ".join(map(str, answer.changed[:10])) + (" …" if len(answer.changed) > 10 else "")
-    lines = [f"{would}retry {len(answer.changed):,} {noun}{f': {listed}' if listed else ''}"]
-    return lines + [f"left alone: {each.id} {each.why}" for each in answer.refused[:20]]
