@@ -1,8 +1,7 @@
-"""A deletion from request to proof, half by half."""
+"""Deletions of users from the request to the proof."""
 
 from __future__ import annotations
 
-import datetime as dt
 import json
 import logging
 
@@ -10,11 +9,9 @@ import pytest
 from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
 from django.test import Client
-from django.utils import timezone
 
 import deletions
 import emails
-from deletions.attempt import WAIT_DAYS
 from deletions.models import UserDeletion
 from deletions.policy import deletion_policy
 from deletions.verbs import requeue
@@ -23,35 +20,12 @@ from jobs.alerts.evaluate import evaluate
 from jobs.models import Alert, AuditLog
 from jobs.models.audit import Via
 from jobs.stopping import StopSignal
-from jobs.testing import database_clock
 from tests.crash.mails import message
 from tests.deletions.conftest import is_gone, step_of, steps_of
 from tests.deletions.shop import steps
-from tests.deletions.shop.models import Call, Invoice, Order
+from tests.deletions.shop.models import Order
+from tests.deletions.stepping import SHIPPED, SHOP, exhaust
 from tests.factories import UserFactory
-from tests.forms import FULL
-
-SHOP = "tests.deletions.shop.steps"
-SHIPPED = (
-    "deletions.access.Deactivate",
-    "deletions.access.RevokeSessions",
-    "deletions.billing.CancelBilling",
-    "deletions.buckets.step.DeleteBuckets",
-    "emails.erasure_step.EraseMail",
-    "deletions.local.DeleteLocalRows",
-)
-
-
-def with_steps(settings, *names: str) -> None:
-    settings.USER_DELETION_STEPS = (*SHIPPED, *(f"{SHOP}.{name}" for name in names))
-
-
-def exhaust(work, deletion) -> None:
-    """Work until nothing is due; bounded by the cap and a little more."""
-    for _ in range(8):
-        if not work():
-            break
-        deletion.refresh_from_db()
 
 
 def test_a_deletion_is_done_in_one_pass_and_leaves_a_proof_without_personal_data(
@@ -155,162 +129,6 @@ def test_an_abandoned_deletion_opens_the_alert_and_its_end_closes_it(user, work,
     assert alert.resolved_at is not None
 
 
-@pytest.mark.usefixtures("retry_now")
-def test_a_restrict_key_is_named_and_after_its_removal_billing_is_not_called_again(
-    user, work, billing
-):
-    invoice = Invoice.objects.create(user=user)
-    deletion = deletions.request(user, requested_by=user)
-
-    exhaust(work, deletion)
-
-    deletion.refresh_from_db()
-    assert deletion.status == "abandoned"
-    states = steps_of(deletion)
-    assert (states["billing"], states["mail"], states["rows"]) == ("done", "done", "failed")
-    detail = step_of(deletion, "rows").detail
-    assert "shop_invoice" in detail
-    assert "shop_invoice_user_id_" in detail
-    assert "fk_auth_user_id" in detail
-    assert detail in deletion.last_error
-    assert not is_gone(user)
-
-    invoice.delete()
-    requeue([deletion.pk], actor=None, via=Via.COMMAND)
-    work()
-
-    deletion.refresh_from_db()
-    assert deletion.status == "done"
-    assert len(billing.received) == 1
-
-
-def test_external_steps_are_independent_and_local_rows_wait_for_all_of_them(
-    user, work, billing, settings
-):
-    with_steps(settings, "NewsletterList")
-    billing.answer = (500, "")
-    Order.objects.create(user=user)
-    deletion = deletions.request(user, requested_by=user)
-
-    assert work()["failed"] == 1
-
-    states = steps_of(deletion)
-    assert (states["billing"], states["newsletter"]) == ("failed", "done")
-    assert (states["mail"], states["rows"]) == ("todo", "todo")
-    assert Order.objects.count() == 1
-    deletion.refresh_from_db()
-    assert deletion.status == "failed"
-    assert deletion.next_retry_at > timezone.now() + dt.timedelta(seconds=25)
-
-
-def test_a_step_that_is_not_blocking_lets_rows_go_and_keeps_the_deletion_open(user, work, settings):
-    with_steps(settings, "Counter")
-    settings.COUNTER_FAILS = True
-    deletion = deletions.request(user, requested_by=user)
-
-    work()
-
-    assert is_gone(user)
-    states = steps_of(deletion)
-    assert (states["counter"], states["rows"]) == ("failed", "done")
-    deletion.refresh_from_db()
-    assert deletion.status == "failed"
-
-
-@pytest.mark.usefixtures("retry_now")
-def test_steps_that_are_done_are_not_run_again(user, work, settings):
-    with_steps(settings, "NewsletterList", "Counter")
-    settings.COUNTER_FAILS = True
-    deletions.request(user, requested_by=user)
-
-    for _ in range(3):
-        work()
-
-    assert Call.objects.filter(step="newsletter").count() == 1
-    assert Call.objects.filter(step="counter").count() == 3
-
-
-def test_an_error_that_nobody_expected_keeps_its_traceback_and_no_secret(user, work, settings):
-    with_steps(settings, "NewsletterList")
-    settings.NEWSLETTER_FAILS = True
-    deletion = deletions.request(user, requested_by=user)
-
-    work()
-
-    detail = step_of(deletion, "newsletter").detail
-    assert detail.startswith("RuntimeError: no answer from the newsletter")
-    assert "steps.py" in detail
-    assert "abc123" not in detail
-    deletion.refresh_from_db()
-    assert deletion.last_error.startswith("newsletter: RuntimeError")
-
-
-def test_a_step_that_waits_for_two_hours_costs_no_attempt(user, work, settings):
-    with_steps(settings, "Warehouse")
-    start = timezone.now()
-    settings.WAREHOUSE_EMPTY_AT = start + dt.timedelta(hours=2)
-    deletion = deletions.request(user, requested_by=user)
-    # The full form looks as often as a worker does.
-    between = dt.timedelta(seconds=61 if FULL else 601)
-
-    with database_clock(start + dt.timedelta(minutes=1)) as clock:
-        passes = 0
-        while deletion.status != "done" and passes < 130:
-            work()
-            passes += 1
-            deletion.refresh_from_db()
-            if deletion.status != "done":
-                assert (deletion.status, deletion.attempts) == ("pending", 0)
-                assert deletion.next_retry_at == clock.at + dt.timedelta(seconds=60)
-                assert steps_of(deletion)["rows"] == "todo"
-                clock.set(clock.at + between)
-
-    assert passes > (115 if FULL else 11)
-    assert deletion.attempts == 1
-    assert Call.objects.filter(step="warehouse").count() == passes
-    assert is_gone(user)
-
-
-def test_waiting_ends_after_seven_days_and_then_costs_attempts(user, work, settings):
-    with_steps(settings, "Warehouse")
-    start = timezone.now()
-    settings.WAREHOUSE_EMPTY_AT = start + dt.timedelta(days=30)
-    deletion = deletions.request(user, requested_by=user)
-
-    with database_clock(start + dt.timedelta(minutes=1)) as clock:
-        work()
-        clock.advance(days=WAIT_DAYS, seconds=1)
-        work()
-
-    deletion.refresh_from_db()
-    assert (deletion.status, deletion.attempts) == ("failed", 1)
-    assert "after waiting for 7 days: 3 parcels left" in step_of(deletion, "warehouse").detail
-
-
-def test_an_attempt_in_which_a_step_failed_is_a_failed_one_whatever_waits(
-    user, work, settings, billing
-):
-    with_steps(settings, "Warehouse")
-    settings.WAREHOUSE_EMPTY_AT = timezone.now() + dt.timedelta(hours=2)
-    billing.answer = (500, "")
-    deletion = deletions.request(user, requested_by=user)
-
-    work()
-
-    deletion.refresh_from_db()
-    assert (deletion.status, deletion.attempts) == ("failed", 1)
-
-
-def test_without_a_billing_service_the_step_is_skipped(user, work):
-    deletion = deletions.request(user, requested_by=user)
-
-    work()
-
-    assert steps_of(deletion)["billing"] == "skipped"
-    deletion.refresh_from_db()
-    assert deletion.status == "done"
-
-
 def test_mail_to_the_user_is_cancelled_and_erased(user, work, queue_backend):
     by_id = emails.enqueue(message("other@example.com"), user_id=user.pk)
     by_address = emails.enqueue(message("Ben <BEN@example.com>"))
@@ -323,38 +141,6 @@ def test_mail_to_the_user_is_cancelled_and_erased(user, work, queue_backend):
     assert mails[by_id.pk].status == mails[by_address.pk].status == "cancelled"
     assert mails[by_id.pk].subject == mails[by_address.pk].subject == ""
     assert mails[other.pk].status == "pending"
-
-
-def test_a_step_of_the_row_that_the_setting_does_not_list_is_a_failure_not_a_gap(
-    user, work, settings
-):
-    with_steps(settings, "NewsletterList")
-    deletion = deletions.request(user, requested_by=user)
-    settings.USER_DELETION_STEPS = SHIPPED
-
-    work()
-
-    assert steps_of(deletion)["newsletter"] == "failed"
-    assert "named 'newsletter'" in step_of(deletion, "newsletter").detail
-    assert not is_gone(user)
-
-
-def test_a_step_that_was_added_since_the_request_is_run(user, work, settings):
-    deletion = deletions.request(user, requested_by=user)
-    with_steps(settings, "NewsletterList")
-
-    work()
-
-    assert steps_of(deletion)["newsletter"] == "done"
-
-
-def test_a_step_that_returns_something_else_has_failed(user, work, settings):
-    with_steps(settings, "Wordy")
-    deletion = deletions.request(user, requested_by=user)
-
-    work()
-
-    assert "returned 'done I think'" in step_of(deletion, "wordy").detail
 
 
 def test_a_shutdown_gives_the_attempt_back(user, work, settings):
