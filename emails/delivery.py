@@ -86,13 +86,13 @@ class SMTPTransport:
     ) -> None:
         """Make a transport that opens at most so many connections, each when it is needed."""
         opener = functools.partial(open_connection, server, timeouts=timeouts)
-        self._pool = Pool(opener, size=connections)
+        self.pool = Pool(opener, size=connections)
 
     def deliver(self, envelope: Envelope, *, before_dot: BeforeDot) -> DeliveryResult:
         """Try once; connections that the server closed in the meantime are replaced."""
         while True:  # ends: each turn uses up a kept connection, and a new one is never stale
             try:
-                with self._pool.connection() as connection:
+                with self.pool.connection() as connection:
                     return connection.deliver(envelope, before_dot=before_dot)
             except StaleConnection:
                 continue
@@ -101,15 +101,15 @@ class SMTPTransport:
 
     def close_idle(self) -> None:
         """Close the connections that have rested too long."""
-        self._pool.close_idle()
+        self.pool.close_idle()
 
     def close(self) -> None:
         """Take leave of the server."""
-        self._pool.close()
+        self.pool.close()
 
     def abort(self) -> None:
         """Break off every conversation."""
-        self._pool.abort()
+        self.pool.abort()
 
 
 def parse_delivery_url(value: str, *, variable: str = VARIABLE) -> DeliveryURL:

@@ -26,6 +26,7 @@ class Pool:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Make a pool; `open_connection` returns an open connection or raises ChannelDown."""
+        self.size = size
         self._open = open_connection
         self._clock = clock
         self._free = threading.BoundedSemaphore(size)
@@ -40,12 +41,40 @@ class Pool:
 
         Raises ChannelDown if none can be opened, PoolClosed after `close`.
         """
-        with self._free:
-            connection = self._take()
-            try:
-                yield connection
-            finally:
-                self._give_back(connection)
+        connection = self.take()
+        try:
+            yield connection
+        finally:
+            self.give_back(connection)
+
+    def take(self) -> Connection:
+        """Lend a connection until it is given back; otherwise as `connection`."""
+        self._free.acquire()
+        try:
+            return self._take()
+        except BaseException:
+            self._free.release()
+            raise
+
+    def take_warm(self) -> Connection | None:
+        """Lend a connection that was used just now; None where one had to be waited for."""
+        if not self._free.acquire(blocking=False):
+            return None
+        with self._lock:
+            is_warm = bool(self._idle) and not self._closed and self._is_warm(*self._idle[-1])
+            if is_warm:
+                connection, _ = self._idle.pop()
+                self._busy.add(connection)
+                return connection
+        self._free.release()
+        return None
+
+    def give_back(self, connection: Connection) -> None:
+        """Take a connection back, and leave of the server if it has done its work."""
+        try:
+            self._give_back(connection)
+        finally:
+            self._free.release()
 
     def close_idle(self) -> None:
         """Close the connections that nobody has used for a minute. To be called now and then."""
@@ -99,8 +128,10 @@ class Pool:
         return connection
 
     def _is_fit(self, connection: Connection, since: float) -> bool:
-        rested = self._clock() - since
-        return connection.usable and (rested <= UNCHECKED_IDLE_SECONDS or connection.reset())
+        return self._is_warm(connection, since) or (connection.usable and connection.reset())
+
+    def _is_warm(self, connection: Connection, since: float) -> bool:
+        return connection.usable and self._clock() - since <= UNCHECKED_IDLE_SECONDS
 
     def _give_back(self, connection: Connection) -> None:
         with self._lock:

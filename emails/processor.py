@@ -9,6 +9,7 @@ dot, so that a crash there leaves a row that says ``possible_duplicate``.
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import logging
 import threading
 from collections.abc import Mapping, Sequence
@@ -19,14 +20,17 @@ from django.db import DatabaseError, InterfaceError
 from emails import conf
 from emails.bodies import Bodies
 from emails.channel import Channel
-from emails.claiming import MailPass
-from emails.delivery import Transport, open_transport, parse_delivery_url
+from emails.claiming import MailPass, StreamingPass
+from emails.delivery import SMTPTransport, Transport, open_transport, parse_delivery_url
 from emails.envelopes import ChannelError, DeliveryResult, Envelope
+from emails.errors import StaleConnection
 from emails.models import EmailJob
 from emails.policy import email_policy, in_doubt
 from emails.recipients import ITS_OWN, Settlement, Verdict, pending_addresses, settle
 from emails.replies import BEFORE_MAIL, Outcome, Stage
 from emails.screening import Screen, Screened
+from emails.streaming.ongoing import Ongoing
+from emails.streaming.ride import Ride, ride_of
 from emails.throttles import Throttles
 from jobs import backoff
 from jobs.claims import Claim
@@ -51,7 +55,10 @@ def process(context: RunContext) -> None:
     policy = email_policy()
     transport = transports.of(url, connections=policy.handlers)
     work = MailWork(context, transport, Channel(parse_delivery_url(url)))
-    MailPass(context, policy, work).run()
+    if isinstance(transport, SMTPTransport):
+        StreamingPass(context, policy, work, transport).run()
+    else:
+        MailPass(context, policy, work).run()
     transport.close_idle()
 
 
@@ -98,11 +105,15 @@ class MailWork:
         self.probe: int | None = None  # the mail with which a paused channel is tried
         self._transport = transport
         self._sending: set[int] = set()
+        self._ongoing: dict[int, Ongoing] = {}
 
     def work(self, claim: Claim, row: QueueRow) -> None:
         mail = cast("EmailJob", row)
+        ongoing = self._ongoing.pop(mail.pk, None)
         try:
-            if self.channel.is_paused and self.probe != mail.pk:
+            if ongoing is not None:
+                self._send(claim, mail, ongoing.ride.screened, ongoing=ongoing)
+            elif self.channel.is_paused and self.probe != mail.pk:
                 self.context.tally(released=claim.release(mail))
             else:
                 self._attempt(claim, mail)
@@ -127,8 +138,34 @@ class MailWork:
         claim.interrupt(row, delay_ms=delay_ms, possible_duplicate=in_doubt())
         self._transport.abort()
 
+    def ride_of(self, claim: Claim, mail: EmailJob) -> Ride | None:
+        """Return a claimed mail as it can be streamed; None if it is another matter."""
+        if self.probe == mail.pk or _is_expired(mail):
+            return None
+        screened = self.screen.of(mail)
+        return None if screened.is_held_back else ride_of(claim, mail, screened, self.bodies)
+
+    def departs(self, ride: Ride) -> None:
+        """Note that a server may have a streamed mail from now on."""
+        self._sending.add(ride.mail.pk)
+
+    def arrived(self, ride: Ride) -> None:
+        """Draw the conclusions from a streamed mail that is sent."""
+        self._sending.discard(ride.mail.pk)
+        self.throttles.accept(item["domain"] for item in ride.screened.recipients)
+        self.context.tally(sent=1)
+
+    def lost(self, ride: Ride) -> None:
+        """Count a streamed mail that another worker has taken away."""
+        self._sending.discard(ride.mail.pk)
+        self.context.tally(lost=1)
+
+    def take_over(self, ongoing: Ongoing) -> None:
+        """Go on, when a mail is worked on, from what was streamed of it."""
+        self._ongoing[ongoing.ride.mail.pk] = ongoing
+
     def _attempt(self, claim: Claim, mail: EmailJob) -> None:
-        if mail.expires_at is not None and mail.expires_at <= cast("object", mail.claimed_at):  # type: ignore[operator]
+        if _is_expired(mail):
             claim.complete(mail, status="cancelled", outcome="expired")
             self.context.tally(expired=1)
             return
@@ -145,16 +182,27 @@ class MailWork:
             return
         # A crash of the database, not of this worker, may forget that: nothing was said yet.
         claim.begin(mail, is_durable=False)
-        body = self.bodies.take(mail)
+        self._send(claim, mail, screened)
+
+    def _send(
+        self, claim: Claim, mail: EmailJob, screened: Screened, *, ongoing: Ongoing | None = None
+    ) -> None:
+        body = ongoing.ride.envelope.raw if ongoing is not None else self.bodies.take(mail)
         if body is None:
             claim.bury(mail, "The body of this mail has been removed; it cannot be sent.")
             self.context.tally(dead=1)
             return
-        settlement, delay_ms = self._deliver(claim, mail, body, screened)
+        settlement, delay_ms = self._deliver(claim, mail, body, screened, ongoing=ongoing)
         self._write(claim, mail, settlement, delay_ms=delay_ms)
 
     def _deliver(
-        self, claim: Claim, mail: EmailJob, raw: bytes, screened: Screened
+        self,
+        claim: Claim,
+        mail: EmailJob,
+        raw: bytes,
+        screened: Screened,
+        *,
+        ongoing: Ongoing | None,
     ) -> tuple[Settlement, int | None]:
         """
         Send to the recipients to be tried, in as many transactions as the server wants.
@@ -170,7 +218,9 @@ class MailWork:
                 Envelope(
                     mail_from=mail.mail_from, recipients=addresses, raw=raw, name=str(mail.pk)
                 ),
+                ongoing=ongoing,
             )
+            ongoing = None
             delay_ms = self._learn(mail, result)
             settlement = self._settled(mail, recipients, result, screened)
             throttled = result.addresses(Outcome.THROTTLED_DOMAIN)
@@ -257,11 +307,16 @@ class MailWork:
             is_patient=screened.is_patient,
         )
 
-    def _transact(self, claim: Claim, mail: EmailJob, envelope: Envelope) -> DeliveryResult:
+    def _transact(
+        self, claim: Claim, mail: EmailJob, envelope: Envelope, *, ongoing: Ongoing | None
+    ) -> DeliveryResult:
         def before_dot() -> None:
             self._sending.add(mail.pk)
             claim.note(mail, sending_since=ClockTime())
 
+        if ongoing is not None:
+            with contextlib.suppress(StaleConnection):
+                return ongoing.deliver(before_dot=before_dot)
         return self._transport.deliver(envelope, before_dot=before_dot)
 
     def _write(
@@ -301,6 +356,11 @@ class MailWork:
 
     def _count(self, changed: int, **counts: int) -> None:
         self.context.tally(**(counts if changed else {"lost": 1}))
+
+
+def _is_expired(mail: EmailJob) -> bool:
+    claimed_at = cast("dt.datetime", mail.claimed_at)
+    return mail.expires_at is not None and mail.expires_at <= claimed_at
 
 
 def _first_delay_ms() -> int:

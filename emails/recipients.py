@@ -10,7 +10,7 @@ from typing import Any
 from django.utils import timezone
 
 from emails.envelopes import DeliveryResult, RecipientResult
-from emails.replies import Outcome, Stage
+from emails.replies import Outcome, Reply, Stage
 
 Recipients = Sequence[Mapping[str, Any]]
 # A channel that fails here every time may do so because of this very mail.
@@ -87,6 +87,18 @@ def settle(
         code=problem.reply.code if problem and problem.reply else _accepted_code(result),
         uncertain=result.uncertain,
     )
+
+
+def accepted_by(recipients: Recipients, reply: Reply) -> list[dict[str, Any]]:
+    """Return the recipients after the server has taken the mail for all that were pending."""
+    said = {
+        "state": "accepted",
+        "code": reply.code,
+        "enhanced": reply.enhanced,
+        "text": str(reply),
+        "at": timezone.now().isoformat(),
+    }
+    return [dict(item) | said if item["state"] == "pending" else dict(item) for item in recipients]
 
 
 def outcome_of(recipients: Recipients) -> str:

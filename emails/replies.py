@@ -102,6 +102,12 @@ def parse_reply(code: int, raw: bytes) -> Reply:
     return Reply(code=code, enhanced=found, text=" ".join(printable.split())[:LONGEST_TEXT])
 
 
+def read_reply(raw: bytes) -> Reply:
+    """Make a reply of its lines as they came, each with its code."""
+    lines = raw.splitlines()
+    return parse_reply(int(lines[-1][:3]), b"\n".join(line[4:].strip() for line in lines))
+
+
 def classify(stage: Stage, reply: Reply) -> Outcome:
     """Say what a reply at this stage means for the recipients it concerns.
 

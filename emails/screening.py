@@ -41,6 +41,12 @@ class Screened:
         )
 
     @property
+    def is_held_back(self) -> bool:
+        """Whether somebody is not to be tried who has not got it yet."""
+        states = {item["state"] for item in self.recipients}
+        return bool(self.held) or RecipientState.SUPPRESSED in states
+
+    @property
     def is_suppressed(self) -> bool:
         """Whether nobody is left who may get it, or got it, or refused it."""
         return all(item["state"] == RecipientState.SUPPRESSED for item in self.recipients)

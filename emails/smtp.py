@@ -9,13 +9,14 @@ from __future__ import annotations
 import base64
 import contextlib
 import enum
+import io
 import smtplib
 import socket
 import ssl
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from django.core.mail.utils import DNS_NAME
 
@@ -69,10 +70,17 @@ class Client(smtplib.SMTP):
         """Prepare a client; nothing is connected yet."""
         super().__init__(local_hostname=DNS_NAME.get_fqdn(), timeout=timeouts.connect)
         self._host = server.host  # what smtplib checks certificates against
-        self._server = server
+        self.server = server
         self._deadline = 0.0
         self._seconds = 0.0
+        self._said = 0  # bytes of what will be written that are written already
         self.timed_out = False
+
+    def resume(self, *, said: int, heard: bytes) -> None:
+        """Begin a conversation again that has got so far: to its caller it looks new."""
+        assert self.sock is not None
+        self._said = said
+        self.file = DeadlineReader(self.sock, remaining=self.remaining, heard=heard)
 
     def allow(self, seconds: float) -> None:
         """Give the next block to be sent, or the next reply to come, so much time."""
@@ -99,13 +107,20 @@ class Client(smtplib.SMTP):
         """Send bytes as they are. Raises OSError, and leaves the socket open to read why."""
         if self.sock is None:
             raise ConnectionError("the connection is closed")
-        self.sock.sendall(data)
+        if self._said:
+            skipped = min(self._said, len(data))
+            self._said -= skipped
+            data = data[skipped:]
+        if data:
+            self.sock.sendall(data)
 
     def is_gone(self) -> bool:
         """Whether the server has closed the connection, or spoken out of turn to say that it will.
 
         Not known over TLS, whose records come unasked.
         """
+        if isinstance(self.file, DeadlineReader) and self.file.has_more:
+            return True
         if self.sock is None or isinstance(self.sock, ssl.SSLSocket):
             return self.sock is None
         self.sock.settimeout(0)
@@ -140,10 +155,10 @@ class Client(smtplib.SMTP):
         # The commit before the final dot splits body and dot into two writes: with Nagle's
         # algorithm the second would wait 40 ms for the acknowledgement of the first.
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if self._server.security is not Security.IMPLICIT:
+        if self.server.security is not Security.IMPLICIT:
             return plain
         try:
-            return tls_context(self._server).wrap_socket(plain, server_hostname=host)
+            return tls_context(self.server).wrap_socket(plain, server_hostname=host)
         except BaseException:
             plain.close()
             raise
@@ -152,12 +167,19 @@ class Client(smtplib.SMTP):
 class DeadlineReader:
     """Reads lines off a socket until a deadline, however slowly they drip."""
 
-    def __init__(self, sock: socket.socket, *, remaining: Callable[[], float]) -> None:
-        """Read from `sock` as long as `remaining()` gives seconds."""
+    def __init__(
+        self, sock: socket.socket, *, remaining: Callable[[], float], heard: bytes = b""
+    ) -> None:
+        """Read what was `heard` already, then `sock` as long as `remaining()` gives seconds."""
         self._sock = sock
         self._remaining = remaining
-        self._buffer = b""
+        self._buffer = heard
         self._taken = 0
+
+    @property
+    def has_more(self) -> bool:
+        """Whether something was read that nobody has asked for yet."""
+        return bool(self._buffer)
 
     def readline(self, limit: int) -> bytes:
         """Return one line with its end, what there was before the end, or `limit` bytes."""
@@ -183,14 +205,59 @@ class DeadlineReader:
         self._buffer = b""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Transcript:
+    """What was said and heard of a mail by others."""
+
+    said: int  # bytes
+    heard: bytes
+    is_over: bool  # the mail does not go on over that connection
+    end: OSError | None = None  # by which the connection ended
+
+
+class Record(Client):
+    """A conversation that is over, gone through once more to see what came of it."""
+
+    def __init__(self, client: Client, transcript: Transcript) -> None:
+        """Take the client's server for what it said of itself, and nothing else of it."""
+        super().__init__(client.server, timeouts=Timeouts())
+        self.does_esmtp, self.esmtp_features = client.does_esmtp, client.esmtp_features
+        self._said = transcript.said
+        self._end = transcript.end or ConnectionError("the conversation went no further")
+        self._heard = io.BytesIO(transcript.heard)
+        self._length = len(transcript.heard)
+        self.file = self._heard
+        self.sock = cast("socket.socket", self._heard)  # there to be closed
+
+    def allow(self, seconds: float) -> None:
+        """Allow nothing: it is over."""
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Take what was said. Raises what ended the conversation."""
+        if len(data) > self._said:
+            raise self._end
+        self._said -= len(data)
+
+    def getreply(self) -> tuple[int, bytes]:
+        """Give what was heard. Raises what ended the conversation."""
+        if self._heard.tell() == self._length:
+            self.timed_out = isinstance(self._end, TimeoutError)
+            raise self._end
+        return smtplib.SMTP.getreply(self)
+
+    def is_gone(self) -> bool:
+        """Whether nothing was said any more."""
+        return not self._said
+
+
 class Connection:
     """One kept connection. Used by one thread at a time; `abort` may come from any."""
 
     def __init__(self, server: Server, *, timeouts: Timeouts | None = None) -> None:
         """Prepare a connection; `open` connects."""
         self._server = server
-        self._timeouts = timeouts or Timeouts()
-        self._client = Client(server, timeouts=self._timeouts)
+        self.timeouts = timeouts or Timeouts()
+        self._client = Client(server, timeouts=self.timeouts)
         self._reset_due = False
         self._aborted = False
         self.messages = 0  # begun on this connection
@@ -198,6 +265,30 @@ class Connection:
     def __repr__(self) -> str:
         """Show where it leads; credentials are in nobody's interest."""
         return f"<Connection {self._server.host}:{self._server.port} messages={self.messages}>"
+
+    @property
+    def sock(self) -> socket.socket | None:
+        """The socket; None once it is closed."""
+        return self._client.sock
+
+    def is_gone(self) -> bool:
+        """Whether the server has hung up, or spoken out of turn; see `Client.is_gone`."""
+        return self._client.is_gone()
+
+    def fileno(self) -> int:
+        """Return what a selector asks for; -1 once it is closed."""
+        return -1 if self._client.sock is None else self._client.sock.fileno()
+
+    @property
+    def is_pipelining(self) -> bool:
+        """Whether the server takes commands before it has answered those before."""
+        return self._client.has_extn("pipelining")
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing is left to be read of what was said before."""
+        has_more = isinstance(self._client.file, DeadlineReader) and self._client.file.has_more
+        return self.usable and not self._reset_due and not has_more
 
     @property
     def usable(self) -> bool:
@@ -228,13 +319,38 @@ class Connection:
         and the mail is not sent. Raises StaleConnection if this kept connection was already
         closed: nothing of the mail was taken, so another connection can be tried at once.
         """
-        kept = self.messages > 0
         self.messages += 1
         if not self._finish_reset():
             raise StaleConnection("while it was not in use")
-        transaction = Transaction(self._client, envelope, timeouts=self._timeouts)
+        return self._conclude(envelope, self._client, before_dot)
+
+    def go_on(
+        self, envelope: Envelope, transcript: Transcript, *, before_dot: BeforeDot
+    ) -> DeliveryResult:
+        """Bring a mail to its end that was begun here by others; otherwise as `deliver`."""
+        if transcript.is_over:
+            client: Client = Record(self._client, transcript)
+        else:
+            client = self._client
+            client.resume(said=transcript.said, heard=transcript.heard)
+        return self._conclude(envelope, client, before_dot)
+
+    def commands(self, envelope: Envelope) -> list[bytes]:
+        """Return what is said to the server before the body of a mail, line by line."""
+        transaction = Transaction(self._client, envelope, timeouts=self.timeouts)
+        return [command.line for command in transaction.commands(envelope.recipients)]
+
+    def takes(self, size: int) -> bool:
+        """Whether the server takes a mail of so many bytes, as far as it has said."""
+        given = self._client.esmtp_features.get("size", "")
+        return not given.isdigit() or not 0 < int(given) < size
+
+    def _conclude(
+        self, envelope: Envelope, client: Client, before_dot: BeforeDot
+    ) -> DeliveryResult:
+        transaction = Transaction(client, envelope, timeouts=self.timeouts)
         result = transaction.run(before_dot)
-        if kept and transaction.found_closed and not self._aborted:
+        if self.messages > 1 and transaction.found_closed and not self._aborted:
             raise StaleConnection("at the first command")
         if not transaction.is_completed:
             self._start_reset()
@@ -244,6 +360,10 @@ class Connection:
         """Make the server forget a half-made transaction. False: it is gone, and so is this."""
         self._start_reset()
         return self._finish_reset()
+
+    def settle(self) -> bool:
+        """Hear the last of what was said before. False: the server is gone."""
+        return self.is_free or (self._finish_reset() and self.is_free)
 
     def quit(self) -> None:
         """Take leave and close. That the server has gone already is no failure."""
@@ -258,6 +378,10 @@ class Connection:
             pass  # every mail has had its reply by now
         finally:
             self._client.close()
+
+    def close(self) -> None:
+        """End it at once, without a word."""
+        self._client.close()
 
     def abort(self) -> None:
         """End it from another thread: whoever waits on it gets an error at once."""
@@ -292,7 +416,7 @@ class Connection:
 
     def _connect(self) -> None:
         try:
-            self._client.allow(self._timeouts.connect)
+            self._client.allow(self.timeouts.connect)
             code, text = self._client.connect(self._server.host, self._server.port)
         except smtplib.SMTPException as error:
             raise _down(Stage.GREETING, error) from error
@@ -303,7 +427,7 @@ class Connection:
 
     def _greet(self) -> None:
         try:
-            self._client.allow(self._timeouts.command)
+            self._client.allow(self.timeouts.command)
             code, text = self._client.ehlo()
             if 500 <= code <= 599:
                 code, text = self._client.helo()
@@ -314,7 +438,7 @@ class Connection:
 
     def _encrypt(self) -> None:
         try:
-            self._client.allow(self._timeouts.command)
+            self._client.allow(self.timeouts.command)
             code, text = self._client.starttls(context=tls_context(self._server))
         except smtplib.SMTPNotSupportedError as error:
             detail = "the server does not offer STARTTLS, and smtp+tls:// requires it"
@@ -328,7 +452,7 @@ class Connection:
 
     def _sign_in(self) -> None:
         try:
-            self._client.allow(self._timeouts.command)
+            self._client.allow(self.timeouts.command)
             self._client.login(self._server.user, self._server.password)
         except smtplib.SMTPResponseException as error:
             raise _refused(Stage.AUTH, _reply_of(error)) from None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import smtplib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from emails.smtp import Client, Timeouts
 
 GO_AHEAD = 354
+END_OF_MAIL = b".\r\n"
 CLOSING = 421
 BLOCK = 64 * 1024
 PIPELINED_AT_ONCE = 100  # commands written before their replies are read, so that no buffer fills
@@ -95,14 +96,14 @@ class Transaction:
     def _converse(self, to_try: list[str]) -> bool:
         """Say everything up to the final dot. False: there is no mail to put a dot to."""
         if self._client.has_extn("pipelining"):
-            self._say_pipelined(self._commands(to_try))
+            self._say_pipelined(self.commands(to_try))
         else:
-            self._say_in_turn(self._commands(to_try))
+            self._say_in_turn(self.commands(to_try))
         if not self._go_ahead:
             return False
         if not self._named:  # RFC 2920 §3.1: DATA was taken although no recipient was
             self._client.allow(self._timeouts.final)
-            self._client.write(b".\r\n")
+            self._client.write(END_OF_MAIL)
             self._client.getreply()
             return False
         self._send_body()
@@ -131,7 +132,8 @@ class Transaction:
         given = self._client.esmtp_features.get("size", "").split()
         return int(given[0]) if given and given[0].isdigit() else 0
 
-    def _commands(self, to_try: list[str]) -> Iterator[Command]:
+    def commands(self, to_try: Iterable[str]) -> Iterator[Command]:
+        """Give what is said before the body, for the recipients that are to be tried."""
         line = f"MAIL FROM:<{self._envelope.mail_from}>{self._parameters(to_try)}\r\n"
         yield Command(stage=Stage.MAIL, line=line.encode())
         for address in to_try:
@@ -139,7 +141,7 @@ class Transaction:
             yield Command(stage=Stage.RCPT, line=line.encode(), address=address)
         yield Command(stage=Stage.DATA, line=b"DATA\r\n")
 
-    def _parameters(self, to_try: list[str]) -> str:
+    def _parameters(self, to_try: Iterable[str]) -> str:
         given = ""
         if self._client.has_extn("size"):
             given += f" SIZE={len(self._envelope.raw)}"
@@ -200,7 +202,7 @@ class Transaction:
         return self._unsettled()
 
     def _send_body(self) -> None:
-        body = memoryview(_stuffed(self._envelope.raw))
+        body = memoryview(stuffed(self._envelope.raw))
         try:
             for start in range(0, len(body), BLOCK):
                 self._client.allow(self._timeouts.data)
@@ -222,7 +224,7 @@ class Transaction:
     def _send_dot(self) -> bool:
         self._dot_sent = True
         self._client.allow(self._timeouts.final)
-        self._client.write(b".\r\n")
+        self._client.write(END_OF_MAIL)
         reply = self._reply()
         self._completed = True
         self._settle(self._named, classify(Stage.DOT, reply), reply=reply)
@@ -277,7 +279,7 @@ class Transaction:
         return replace(result, outcome=Outcome.CHANNEL if stopped else Outcome.RETRY)
 
 
-def _stuffed(raw: bytes) -> bytes:
+def stuffed(raw: bytes) -> bytes:
     """Return the body as it goes over the wire: CRLF, dots doubled, without the final dot."""
     if BARE_LINE_END.search(raw):
         raw = re.sub(rb"\r\n|\r|\n", b"\r\n", raw)

@@ -118,8 +118,13 @@ class QueuePass:
         return self.policy.batch - len(self._unstarted)
 
     def _is_stalled(self) -> bool:
-        is_full = len(self._in_flight) >= self._threads.size
+        is_full = self._in_work >= self._threads.size
         return is_full and time.monotonic() - self._moved_at > STALLED_SECONDS
+
+    @property
+    def _in_work(self) -> int:
+        """How many rows are worked on."""
+        return len(self._in_flight)
 
     def _share_unstarted(self) -> None:
         """Give back what waits behind rows that take long, and tell other workers of it."""
@@ -128,18 +133,29 @@ class QueuePass:
 
     def _dispatch(self) -> None:
         while begun := self._begin_next():
-            self._threads.submit(lambda begun=begun: self._run_rows(*begun))  # type: ignore[misc]
+            self._hand_on(*begun)
+
+    def _hand_on(self, claim: Claim, row: QueueRow) -> None:
+        """Have a row that is in flight worked on by a thread."""
+        self._threads.submit(lambda: self._run_rows(claim, row))
 
     def _begin_next(self, *, ending: int = 0) -> tuple[Claim, QueueRow] | None:
         """Take the next row out of the queue's hands into a handler's, if one is free."""
         with self._changed:
-            while self._unstarted and len(self._in_flight) - ending < self._threads.size:
-                claim, row = self._unstarted.popleft()
+            while len(self._in_flight) - ending < self._threads.size:
+                taken = self._take_unstarted()
+                if taken is None:
+                    return None
+                claim, row = taken
                 if claim.holds(row):
                     self._in_flight[claim.token, row.pk] = (claim, row)
                     self._moved_at = time.monotonic()
                     return claim, row
         return None
+
+    def _take_unstarted(self) -> tuple[Claim, QueueRow] | None:
+        """Take the first row for a thread. Overridden where not every row needs one."""
+        return self._unstarted.popleft() if self._unstarted else None
 
     def _run_rows(self, claim: Claim, row: QueueRow) -> None:
         """Work on a row and on those after it: a thread that goes on costs no hand-over."""
@@ -213,9 +229,12 @@ class QueuePass:
         with self._changed:
             left = list(self._in_flight.values())
         for claim, row in left:
-            logger.warning("interrupted queue=%s id=%s", self.policy.queue, row.pk)
-            self._work.interrupt(claim, row)
-            self.context.tally(interrupted=1)
+            self._interrupt(claim, row)
+
+    def _interrupt(self, claim: Claim, row: QueueRow) -> None:
+        logger.warning("interrupted queue=%s id=%s", self.policy.queue, row.pk)
+        self._work.interrupt(claim, row)
+        self.context.tally(interrupted=1)
 
     def _release_unstarted(self) -> None:
         by_claim: dict[Claim, list[QueueRow]] = {}

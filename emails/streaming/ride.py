@@ -1,0 +1,49 @@
+"""A mail on its way over a connection that is streamed over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from emails.bodies import Bodies
+from emails.envelopes import Envelope
+from emails.models import EmailJob
+from emails.screening import Screened
+from emails.smtp import Connection
+from jobs.claims import Claim
+
+LARGEST = 64 * 1024  # bytes; what is larger has a thread to itself
+MOST_RECIPIENTS = 50
+
+
+@dataclass(kw_only=True, eq=False, slots=True)
+class Ride:
+    """The mail, and what has been said and heard of it."""
+
+    claim: Claim
+    mail: EmailJob
+    envelope: Envelope
+    screened: Screened
+    connection: Connection | None = None  # over which it has been said
+    is_begun: bool = False  # which is committed
+    said: int = 0  # bytes
+    heard: bytes = b""
+    dot_is_out: bool = False
+
+
+def ride_of(claim: Claim, mail: EmailJob, screened: Screened, bodies: Bodies) -> Ride | None:
+    """Return a mail as it can be streamed; None if it needs a transaction of its own."""
+    addresses = screened.to_try
+    if not addresses or len(set(addresses)) != len(addresses):
+        return None
+    if not all(map(str.isascii, (mail.mail_from, *addresses))):
+        return None
+    raw = bodies.take(mail)
+    if raw is None:
+        return None
+    envelope = Envelope(mail_from=mail.mail_from, recipients=addresses, raw=raw, name=str(mail.pk))
+    return Ride(claim=claim, mail=mail, envelope=envelope, screened=screened)
+
+
+def is_small(claim: Claim, mail: EmailJob) -> bool:
+    """Say whether a claimed mail is worth to be looked at for that."""
+    return not claim.suspect and mail.size <= LARGEST and len(mail.recipients) <= MOST_RECIPIENTS

@@ -1,0 +1,283 @@
+"""
+Many mails over a few connections, by one thread.
+
+What all of them have come to is committed in one statement, and each goes on when it is. A mail
+with an answer that is not the usual one is handed over, with what was said and heard of it.
+"""
+
+from __future__ import annotations
+
+import logging
+import selectors
+import smtplib
+import time
+from typing import Protocol
+
+from emails.pool import MOST_MESSAGES
+from emails.smtp import Connection, Transcript
+from emails.streaming.commit import Accepted, commit
+from emails.streaming.conversation import Conversation
+from emails.streaming.lines import Lines
+from emails.streaming.ongoing import Ongoing
+from emails.streaming.ride import Ride
+
+logger = logging.getLogger(__name__)
+# What one connection has come to waits so long for the others: a commit costs the same for all
+# of them as for one.
+LINGER_SECONDS = 0.001
+
+
+class Passengers(Protocol):
+    """Where mails come from and go to."""
+
+    def next(self) -> Ride | None:
+        """Return a mail to be begun; None when there is none now."""
+
+    def departs(self, ride: Ride) -> None:
+        """Hear that the final dot of a mail goes out."""
+
+    def arrived(self, ride: Ride) -> None:
+        """Hear that a mail is sent, which is committed."""
+
+    def lost(self, ride: Ride) -> None:
+        """Hear that a mail is not this worker's any more."""
+
+    def strays(self, ride: Ride, ongoing: Ongoing | None) -> None:
+        """Take a mail over to bring it to its end; None: nothing is said of it."""
+
+
+class Stream:
+    """The conversations of one pass."""
+
+    def __init__(self, lines: Lines, passengers: Passengers) -> None:
+        """Stream over these connections."""
+        self._lines = lines
+        self._passengers = passengers
+        self._conversations: dict[Connection, Conversation] = {}
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(lines.bell, selectors.EVENT_READ)
+        self._accepted: list[Accepted] = []
+        self._ready_since: float | None = None
+
+    @property
+    def rides(self) -> list[Ride]:
+        """The mails on their way."""
+        going = [ride for each in self._conversations.values() for ride in each.rides]
+        return going + [ride for ride, _ in self._accepted]
+
+    @property
+    def size(self) -> int:
+        """How many connections there are, or will be in a moment."""
+        return len(self._conversations) + self._lines.opening
+
+    @property
+    def busy(self) -> int:
+        """How many connections have something to do."""
+        return sum(not each.is_idle for each in self._conversations.values())
+
+    def grow(self, size: int) -> None:
+        """Take more connections, up to so many in all."""
+        while self.size < size:
+            warm = self._lines.take_warm()
+            if warm is None:
+                self._lines.open()
+            else:
+                self._add(warm)
+
+    def shrink(self, size: int) -> None:
+        """Give back connections that have nothing to do, as far as there are more than so many."""
+        for each in list(self._conversations.values()):
+            if self.size > size and each.is_idle:
+                self._leave(each)
+
+    def turn(self, seconds: float) -> None:
+        """Let every mail go on as far as it can, waiting for servers so long at most."""
+        self._board()
+        if self._is_ready():
+            now = time.monotonic()
+            if self._ready_since is None:
+                self._ready_since = now
+            if self._all_wait() or now - self._ready_since >= LINGER_SECONDS:
+                self._ready_since = None
+                self._commit()
+                seconds = 0.0
+            else:
+                seconds = LINGER_SECONDS
+        self._listen(seconds)
+
+    def drop_following(self) -> list[Ride]:
+        """Return the mails that wait behind others, and do not send them."""
+        return [ride for each in self._conversations.values() for ride in each.drop_following()]
+
+    def close(self) -> None:
+        """Give all connections back; what was on its way over them is broken off."""
+        for each in list(self._conversations.values()):
+            self._leave(each)
+        self._lines.close()
+        self._selector.close()
+
+    def _board(self) -> None:
+        for each in list(self._conversations.values()):
+            if not each.is_idle:
+                continue
+            if each.connection.messages >= MOST_MESSAGES:
+                self._leave(each)
+            else:
+                each.boarding = self._next_for(each.connection)
+
+    def _next_for(self, connection: Connection) -> Ride | None:
+        while (ride := self._passengers.next()) is not None:
+            if connection.takes(len(ride.envelope.raw)):
+                return ride
+            self._passengers.strays(ride, None)
+        return None
+
+    def _is_ready(self) -> bool:
+        """Say whether there is something to be committed."""
+        return bool(self._accepted) or any(
+            each.boarding or each.wants_dot for each in self._conversations.values()
+        )
+
+    def _all_wait(self) -> bool:
+        """Say whether no server is to say something before that is done."""
+        return not any(each.is_listening for each in self._conversations.values())
+
+    def _commit(self) -> None:
+        sent, self._accepted = self._accepted, []
+        waiting = [each for each in self._conversations.values() if each.boarding or each.wants_dot]
+        dots = [each.going for each in waiting if each.wants_dot and each.going]
+        for each in waiting:
+            if each.wants_dot and each.connection.messages < MOST_MESSAGES:
+                each.boarding = self._next_for(each.connection)
+        begun = [each.boarding for each in waiting if each.boarding]
+        try:
+            changed = commit(sent=sent, dots=dots, begun=begun)
+        except Exception as error:  # noqa: BLE001 (what cannot be written together may be alone)
+            logger.warning("steps_not_written error=%s", type(error).__name__)
+            for ride, _ in sent:
+                self._stray(ride, is_over=True)
+            for each in waiting:
+                self._part(each)
+            return
+        for ride, _ in sent:
+            self._tell(ride, is_held=ride.mail.pk in changed)
+        for each in waiting:
+            self._go_on(each, changed)
+
+    def _tell(self, ride: Ride, *, is_held: bool) -> None:
+        if is_held:
+            self._passengers.arrived(ride)
+        else:
+            self._passengers.lost(ride)
+
+    def _go_on(self, each: Conversation, changed: set[int]) -> None:
+        """Say what has been waiting for the commit."""
+        following, each.boarding = each.boarding, None
+        if following is not None:
+            following.is_begun = following.mail.pk in changed
+            if not following.is_begun:
+                self._passengers.lost(following)
+                following = None
+        ride = each.going
+        if ride is not None and ride.mail.pk not in changed:
+            self._passengers.lost(ride)
+            each.going, each.coming = None, following
+            self._part(each, hangs_up=True)  # without its dot the server throws it away
+            return
+        if ride is not None and each.connection.is_gone():
+            each.coming = following
+            self._part(each, end=ConnectionError("the server hung up before the final dot"))
+            return
+        if ride is not None:
+            self._passengers.departs(ride)
+            each.end(following)
+        elif following is not None:
+            each.begin(following)
+        self._say(each)
+
+    def _listen(self, seconds: float) -> None:
+        for key, _ in self._selector.select(seconds):
+            if key.data is None:
+                for connection in self._lines.take_opened():
+                    self._add(connection)
+            elif key.data.connection in self._conversations:
+                self._hear(key.data)
+        now = time.monotonic()
+        for each in [each for each in self._conversations.values() if each.is_overdue(now)]:
+            late = TimeoutError(f"no reply within {each.seconds_allowed:g} s")
+            self._part(each, end=late)
+
+    def _hear(self, each: Conversation) -> None:
+        data, end = self._lines.read(each.connection)
+        if data:
+            each.hear(data)
+        self._accepted += each.accepted
+        for ride in each.refused:
+            self._stray(ride, is_over=True)
+        each.accepted, each.refused = [], []
+        if end is not None or each.is_astray:
+            self._part(each, end=end)
+        else:
+            self._say(each)
+
+    def _say(self, each: Conversation) -> None:
+        if not each.out and not each.is_stuck:
+            return
+        each.out, end = self._lines.write(each.connection, each.out)
+        if end is not None:
+            data, _ = self._lines.read(each.connection)  # the server may have said why
+            each.heard += data
+            self._part(each, end=end)
+        elif bool(each.out) is not each.is_stuck:
+            each.is_stuck = bool(each.out)
+            wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if each.out else 0)
+            self._selector.modify(each.connection, wanted, each)
+
+    def _add(self, connection: Connection) -> None:
+        each = Conversation(connection=connection)
+        self._conversations[connection] = each
+        self._selector.register(connection, selectors.EVENT_READ, each)
+
+    def _part(
+        self, each: Conversation, *, end: OSError | None = None, hangs_up: bool = False
+    ) -> None:
+        """Take leave of a conversation that is not the usual one any more, or has ended."""
+        self._forget(each)
+        if each.ending is not None and end is None:
+            end = smtplib.SMTPServerDisconnected("the server's answer makes no sense")
+        goes_on = each.going is not None and end is None and not hangs_up
+        if not goes_on:
+            each.connection.close()
+            self._lines.give_back(each.connection)
+        unsaid, heard = len(each.out), each.heard
+        for ride in (each.going, each.ending):  # what waits to be written is of the last first
+            if ride is not None:
+                missing = min(unsaid, ride.said)
+                unsaid -= missing
+                ride.said -= missing
+        for ride in (each.ending, each.going):
+            if ride is not None:
+                ride.heard += heard
+                heard = b""
+                self._stray(ride, is_over=not goes_on, end=end)
+        for ride in (each.coming, each.boarding):
+            if ride is not None:
+                self._passengers.strays(ride, None)
+
+    def _stray(self, ride: Ride, *, is_over: bool, end: OSError | None = None) -> None:
+        assert ride.connection is not None
+        transcript = Transcript(said=ride.said, heard=ride.heard, is_over=is_over, end=end)
+        ongoing = Ongoing(
+            ride=ride, connection=ride.connection, transcript=transcript, pool=self._lines.pool
+        )
+        self._passengers.strays(ride, ongoing)
+
+    def _leave(self, each: Conversation) -> None:
+        self._forget(each)
+        if not each.is_idle:
+            each.connection.close()
+        self._lines.give_back(each.connection)
+
+    def _forget(self, each: Conversation) -> None:
+        del self._conversations[each.connection]
+        self._selector.unregister(each.connection)
