@@ -123,7 +123,8 @@ class Client(smtplib.SMTP):
             return True
         if self.sock is None or isinstance(self.sock, ssl.SSLSocket):
             return self.sock is None
-        self.sock.settimeout(0)
+        if self.sock.gettimeout() != 0:
+            self.sock.settimeout(0)
         try:
             self.sock.recv(1, socket.MSG_PEEK)
         except BlockingIOError:

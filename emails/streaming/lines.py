@@ -78,7 +78,8 @@ class Lines:
         sock, found = connection.sock, b""
         if sock is None:
             return b"", ConnectionError("the connection is closed")
-        sock.settimeout(0)
+        if sock.gettimeout() != 0:
+            sock.settimeout(0)
         try:
             # Of TLS there may be more than the socket shows: all of it, or it is never seen.
             while data := sock.recv(CHUNK):
