@@ -109,9 +109,9 @@ class StreamingPass(MailPass):
         """Note that a server may have a mail from now on."""
         self._mail_work.departs(ride)
 
-    def arrived(self, ride: Ride) -> None:
-        """Count a mail that is sent."""
-        self._mail_work.arrived(ride)
+    def arrived(self, rides: Sequence[Ride]) -> None:
+        """Count mails that are sent."""
+        self._mail_work.arrived(rides)
 
     def lost(self, ride: Ride) -> None:
         """Count a mail that was taken away."""
@@ -139,6 +139,8 @@ class StreamingPass(MailPass):
         return self._taken(to_stream=False)
 
     def _taken(self, *, to_stream: bool) -> tuple[Claim, QueueRow] | None:
+        if not to_stream and len(self._to_stream) == len(self._unstarted):
+            return None
         for place, (claim, row) in enumerate(self._unstarted):
             if (row.pk in self._to_stream) is to_stream:
                 del self._unstarted[place]

@@ -12,7 +12,7 @@ from emails.models import EmailJob
 from jobs.claims import ClaimPolicy, Counts, StaleAfter
 from jobs.conf import CLAIM_STALE_MS, RETRY_BACKOFF_MS
 
-BATCH = 50
+BATCH = 100
 
 
 def email_policy() -> ClaimPolicy:

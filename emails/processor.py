@@ -149,11 +149,11 @@ class MailWork:
         """Note that a server may have a streamed mail from now on."""
         self._sending.add(ride.mail.pk)
 
-    def arrived(self, ride: Ride) -> None:
-        """Draw the conclusions from a streamed mail that is sent."""
-        self._sending.discard(ride.mail.pk)
-        self.throttles.accept(item["domain"] for item in ride.screened.recipients)
-        self.context.tally(sent=1)
+    def arrived(self, rides: Sequence[Ride]) -> None:
+        """Draw the conclusions from streamed mails that are sent."""
+        self._sending.difference_update(ride.mail.pk for ride in rides)
+        self.throttles.accept(item["domain"] for ride in rides for item in ride.mail.recipients)
+        self.context.tally(sent=len(rides))
 
     def lost(self, ride: Ride) -> None:
         """Count a streamed mail that another worker has taken away."""

@@ -98,8 +98,9 @@ def parse_reply(code: int, raw: bytes) -> Reply:
     lines = raw.decode("utf-8", "replace").splitlines()
     found = next((match[1] for match in map(ENHANCED.match, lines) if match), "")
     text = " ".join(ENHANCED.sub("", line, count=1) for line in lines)
-    printable = "".join(character if character.isprintable() else " " for character in text)
-    return Reply(code=code, enhanced=found, text=" ".join(printable.split())[:LONGEST_TEXT])
+    if not text.isprintable():
+        text = "".join(character if character.isprintable() else " " for character in text)
+    return Reply(code=code, enhanced=found, text=" ".join(text.split())[:LONGEST_TEXT])
 
 
 def read_reply(raw: bytes) -> Reply:

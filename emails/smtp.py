@@ -14,7 +14,7 @@ import smtplib
 import socket
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -281,9 +281,9 @@ class Connection:
         return -1 if self._client.sock is None else self._client.sock.fileno()
 
     @property
-    def is_pipelining(self) -> bool:
-        """Whether the server takes commands before it has answered those before."""
-        return self._client.has_extn("pipelining")
+    def features(self) -> Mapping[str, str]:
+        """What the server offers, by its name in lower case, with its parameters."""
+        return self._client.esmtp_features
 
     @property
     def is_free(self) -> bool:
@@ -335,16 +335,6 @@ class Connection:
             client = self._client
             client.resume(said=transcript.said, heard=transcript.heard)
         return self._conclude(envelope, client, before_dot)
-
-    def commands(self, envelope: Envelope) -> list[bytes]:
-        """Return what is said to the server before the body of a mail, line by line."""
-        transaction = Transaction(self._client, envelope, timeouts=self.timeouts)
-        return [command.line for command in transaction.commands(envelope.recipients)]
-
-    def takes(self, size: int) -> bool:
-        """Whether the server takes a mail of so many bytes, as far as it has said."""
-        given = self._client.esmtp_features.get("size", "")
-        return not given.isdigit() or not 0 < int(given) < size
 
     def _conclude(
         self, envelope: Envelope, client: Client, before_dot: BeforeDot

@@ -60,6 +60,8 @@ class Throttles:
 
     def accept(self, domains: Iterable[str]) -> None:
         """Forget domains that have accepted a recipient."""
+        if not self._until:
+            return
         known = {name for name in map(str.lower, domains) if name in self._until}
         if not known:
             return

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import smtplib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -95,9 +95,9 @@ class Transaction:
     def _converse(self, to_try: list[str]) -> bool:
         """Say everything up to the final dot. False: there is no mail to put a dot to."""
         if self._client.has_extn("pipelining"):
-            self._say_pipelined(self.commands(to_try))
+            self._say_pipelined(self._commands(to_try))
         else:
-            self._say_in_turn(self.commands(to_try))
+            self._say_in_turn(self._commands(to_try))
         if not self._go_ahead:
             return False
         if not self._named:  # RFC 2920 §3.1: DATA was taken although no recipient was
@@ -111,8 +111,9 @@ class Transaction:
     def _screened(self) -> list[str]:
         """Settle who cannot be served by this server at all, and return the others."""
         recipients = list(dict.fromkeys(self._envelope.recipients))
-        if 0 < self._size_limit() < len(self._envelope.raw):
-            detail = f"{len(self._envelope.raw)} bytes, the server takes {self._size_limit()}"
+        limit = size_limit(self._client.esmtp_features)
+        if 0 < limit < len(self._envelope.raw):
+            detail = f"{len(self._envelope.raw)} bytes, the server takes {limit}"
             self._settle(recipients, Outcome.TOO_BIG, detail=f"message too big: {detail}")
             return []
         if self._client.has_extn("smtputf8"):
@@ -127,28 +128,12 @@ class Transaction:
                 self._settle([address], Outcome.NEEDS_SMTPUTF8, detail=detail.format(address))
         return [address for address in recipients if address.isascii()]
 
-    def _size_limit(self) -> int:
-        given = self._client.esmtp_features.get("size", "").split()
-        return int(given[0]) if given and given[0].isdigit() else 0
-
-    def commands(self, to_try: Iterable[str]) -> Iterator[Command]:
-        """Give what is said before the body, for the recipients that are to be tried."""
-        line = f"MAIL FROM:<{self._envelope.mail_from}>{self._parameters(to_try)}\r\n"
-        yield Command(stage=Stage.MAIL, line=line.encode())
-        for address in to_try:
-            line = f"RCPT TO:<{address}>\r\n"
-            yield Command(stage=Stage.RCPT, line=line.encode(), address=address)
-        yield Command(stage=Stage.DATA, line=b"DATA\r\n")
-
-    def _parameters(self, to_try: Iterable[str]) -> str:
-        given = ""
-        if self._client.has_extn("size"):
-            given += f" SIZE={len(self._envelope.raw)}"
-        if not self._envelope.raw.isascii() and self._client.has_extn("8bitmime"):
-            given += " BODY=8BITMIME"
-        if not all(address.isascii() for address in (self._envelope.mail_from, *to_try)):
-            given += " SMTPUTF8"
-        return given
+    def _commands(self, to_try: list[str]) -> Iterator[Command]:
+        mail, *named, data = command_lines(self._envelope, to_try, self._client.esmtp_features)
+        yield Command(stage=Stage.MAIL, line=mail)
+        for address, line in zip(to_try, named, strict=True):
+            yield Command(stage=Stage.RCPT, line=line, address=address)
+        yield Command(stage=Stage.DATA, line=data)
 
     def _say_in_turn(self, commands: Iterator[Command]) -> None:
         for command in commands:
@@ -276,6 +261,30 @@ class Transaction:
             return result
         stopped = self._channel_error is not None
         return replace(result, outcome=Outcome.CHANNEL if stopped else Outcome.RETRY)
+
+
+def size_limit(features: Mapping[str, str]) -> int:
+    """Return how many bytes of a mail the server takes; 0 if it has named no limit."""
+    given = features.get("size", "").split()
+    return int(given[0]) if given and given[0].isdigit() else 0
+
+
+def command_lines(
+    envelope: Envelope, to_try: Sequence[str], features: Mapping[str, str]
+) -> list[bytes]:
+    """Return MAIL, RCPT for each recipient to be tried, and DATA, as the server takes them."""
+    given = ""
+    if "size" in features:
+        given += f" SIZE={len(envelope.raw)}"
+    if not envelope.raw.isascii() and "8bitmime" in features:
+        given += " BODY=8BITMIME"
+    if not all(map(str.isascii, (envelope.mail_from, *to_try))):
+        given += " SMTPUTF8"
+    return [
+        f"MAIL FROM:<{envelope.mail_from}>{given}\r\n".encode(),
+        *(f"RCPT TO:<{address}>\r\n".encode() for address in to_try),
+        b"DATA\r\n",
+    ]
 
 
 def stuffed(raw: bytes) -> bytes:

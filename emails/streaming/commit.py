@@ -35,8 +35,8 @@ def commit(*, sent: Sequence[Accepted], dots: Iterable[Ride], begun: Iterable[Ri
         for settlement in settlements:
             settlement.changed = changed
     for step in steps[:stays]:
-        if step.mail.pk not in changed:
-            step.claim.report_lost_among([step.mail.pk], changed)
+        if step.row_id not in changed:
+            step.claim.report_lost_among([step.row_id], changed)
     return changed
 
 
@@ -48,7 +48,7 @@ def _by_claim(rides: Iterable[Ride]) -> dict[Claim, list[Ride]]:
 
 
 def _plain(name: StepName, ride: Ride) -> Step:
-    return Step(name=name, claim=ride.claim, mail=ride.mail)
+    return Step(name=name, claim=ride.claim, row_id=ride.mail.pk)
 
 
 def _sent(ride: Ride, raw: bytes) -> Step:
@@ -57,7 +57,7 @@ def _sent(ride: Ride, raw: bytes) -> Step:
     return Step(
         name=StepName.SENT,
         claim=ride.claim,
-        mail=ride.mail,
+        row_id=ride.mail.pk,
         recipients=recipients,
         outcome=outcome_of(recipients),
         code=reply.code,

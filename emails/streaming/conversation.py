@@ -8,13 +8,14 @@ leads astray: from there on the mail is a matter of ``emails.transactions``, whi
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import deque
 from dataclasses import dataclass, field
 
 from emails.smtp import Connection
 from emails.streaming.ride import Ride
-from emails.transactions import END_OF_MAIL, stuffed
+from emails.transactions import END_OF_MAIL, command_lines, size_limit, stuffed
 
 LONGEST_LINE = 8192  # as in smtplib
 
@@ -37,6 +38,16 @@ class Conversation:
     heard: bytes = b""  # what is not a whole reply yet
     _commands: deque[bytes] = field(default_factory=deque)  # that wait for the reply to the last
     _due: int = 0  # replies to the commands of the mail that is going
+
+    def __post_init__(self) -> None:
+        """Look at what the server offers."""
+        features = self.connection.features
+        self.is_pipelining = "pipelining" in features
+        self._size_limit = size_limit(features) or sys.maxsize
+
+    def takes(self, ride: Ride) -> bool:
+        """Whether the mail is not above the server's SIZE."""
+        return len(ride.envelope.raw) <= self._size_limit
 
     @property
     def rides(self) -> list[Ride]:
@@ -74,9 +85,10 @@ class Conversation:
         self.going = ride
         ride.connection = self.connection
         self.connection.messages += 1
-        lines = self.connection.commands(ride.envelope)
+        envelope = ride.envelope
+        lines = command_lines(envelope, envelope.recipients, self.connection.features)
         self._due = len(lines)
-        if self.connection.is_pipelining:
+        if self.is_pipelining:
             self._say(ride, b"".join(lines))
         else:
             self._commands = deque(lines)
@@ -89,7 +101,7 @@ class Conversation:
         self.going, self.ending = None, ride
         ride.dot_is_out = True
         self._say(ride, END_OF_MAIL)
-        if following is not None and self.connection.is_pipelining:
+        if following is not None and self.is_pipelining:
             self.begin(following)
         else:
             self.coming = following

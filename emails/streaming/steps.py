@@ -12,7 +12,6 @@ from typing import Any
 
 from django.db import connection
 
-from emails.models import EmailJob
 from jobs import clock
 from jobs.claims import Claim
 from jobs.claims.prepared import send_planned
@@ -31,13 +30,13 @@ class StepName(enum.Enum):
     SENT = "sent"  # the server has taken it
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, slots=True)
 class Step:
     """One step of one mail; for one that is sent, with what its row is to say of it."""
 
     name: StepName
     claim: Claim
-    mail: EmailJob
+    row_id: int
     recipients: Sequence[Mapping[str, Any]] | None = None
     outcome: str | None = None
     code: int | None = None
@@ -47,21 +46,17 @@ def write_steps(steps: Sequence[Step]) -> set[int]:
     """Commit steps of different mails; return the ids of those that their claims still hold."""
     values = {
         STEPS: json.dumps([_as_row(step) for step in steps]),
-        IDS: f"{{{','.join(str(step.mail.pk) for step in steps)}}}",
+        IDS: f"{{{','.join(str(step.row_id) for step in steps)}}}",
         NOW: clock.frozen_at(),
     }
     return send_planned(lambda text: write_shortly(USING, text), _ADVANCE, values, connection)
 
 
 def _as_row(step: Step) -> dict[str, Any]:
-    return {
-        "id": step.mail.pk,
-        "token": str(step.claim.token),
-        "name": step.name.value,
-        "recipients": step.recipients,
-        "outcome": step.outcome,
-        "code": step.code,
-    }
+    row = {"id": step.row_id, "token": str(step.claim.token), "name": step.name.value}
+    if step.name is StepName.SENT:
+        row |= {"recipients": step.recipients, "outcome": step.outcome, "code": step.code}
+    return row
 
 
 def _read() -> Template:

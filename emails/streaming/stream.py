@@ -11,6 +11,7 @@ import logging
 import selectors
 import smtplib
 import time
+from collections.abc import Sequence
 from typing import Protocol
 
 from emails.pool import MOST_MESSAGES
@@ -36,8 +37,8 @@ class Passengers(Protocol):
     def departs(self, ride: Ride) -> None:
         """Hear that the final dot of a mail goes out."""
 
-    def arrived(self, ride: Ride) -> None:
-        """Hear that a mail is sent, which is committed."""
+    def arrived(self, rides: Sequence[Ride]) -> None:
+        """Hear that mails are sent, which is committed."""
 
     def lost(self, ride: Ride) -> None:
         """Hear that a mail is not this worker's any more."""
@@ -123,11 +124,11 @@ class Stream:
             if each.connection.messages >= MOST_MESSAGES:
                 self._leave(each)
             else:
-                each.boarding = self._next_for(each.connection)
+                each.boarding = self._next_for(each)
 
-    def _next_for(self, connection: Connection) -> Ride | None:
+    def _next_for(self, each: Conversation) -> Ride | None:
         while (ride := self._passengers.next()) is not None:
-            if connection.takes(len(ride.envelope.raw)):
+            if each.takes(ride):
                 return ride
             self._passengers.strays(ride, None)
         return None
@@ -148,7 +149,7 @@ class Stream:
         dots = [each.going for each in waiting if each.wants_dot and each.going]
         for each in waiting:
             if each.wants_dot and each.connection.messages < MOST_MESSAGES:
-                each.boarding = self._next_for(each.connection)
+                each.boarding = self._next_for(each)
         begun = [each.boarding for each in waiting if each.boarding]
         try:
             changed = commit(sent=sent, dots=dots, begun=begun)
@@ -159,16 +160,12 @@ class Stream:
             for each in waiting:
                 self._part(each)
             return
+        self._passengers.arrived([ride for ride, _ in sent if ride.mail.pk in changed])
         for ride, _ in sent:
-            self._tell(ride, is_held=ride.mail.pk in changed)
+            if ride.mail.pk not in changed:
+                self._passengers.lost(ride)
         for each in waiting:
             self._go_on(each, changed)
-
-    def _tell(self, ride: Ride, *, is_held: bool) -> None:
-        if is_held:
-            self._passengers.arrived(ride)
-        else:
-            self._passengers.lost(ride)
 
     def _go_on(self, each: Conversation, changed: set[int]) -> None:
         """Say what has been waiting for the commit."""
