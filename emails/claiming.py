@@ -87,6 +87,15 @@ class StreamingPass(MailPass):
                 ride.claim.forget(ride.mail)
             self._stream.close()
 
+    def claim(self, *, limit: int) -> Claim | None:
+        """Claim as any pass over mail, and see what of it may be streamed."""
+        claim = super().claim(limit=limit)
+        # A mail that tries a paused channel has a thread: it makes one connection, not two.
+        if claim is not None and not (self._channel.is_probe or self._lines.is_down):
+            mails = cast("Sequence[EmailJob]", claim.rows)
+            self._to_stream.update(mail.pk for mail in mails if is_small(claim, mail))
+        return claim
+
     def next(self) -> Ride | None:
         """Return the next mail to be streamed."""
         while not (self.context.should_stop() or self.is_held):
@@ -97,12 +106,16 @@ class StreamingPass(MailPass):
             claim, mail = taken
             if not claim.holds(mail):
                 continue
-            ride = self._mail_work.ride_of(claim, cast("EmailJob", mail))
+            ride = None
+            try:
+                ride = self._mail_work.ride_of(claim, cast("EmailJob", mail))
+            finally:
+                if ride is None:
+                    with self._changed:
+                        self._unstarted.append(taken)
             if ride is not None:
                 self._moved_at = time.monotonic()
                 return ride
-            with self._changed:
-                self._unstarted.append(taken)
         return None
 
     def departs(self, ride: Ride) -> None:
@@ -174,10 +187,3 @@ class StreamingPass(MailPass):
         for ride in self._stream.rides:
             self._interrupt(ride.claim, ride.mail)
         super()._stop()
-
-    def _looked_at(self, limit: int) -> Claim | None:
-        claim = super()._looked_at(limit)
-        if claim is not None and not self._lines.is_down:
-            mails = cast("Sequence[EmailJob]", claim.rows)
-            self._to_stream.update(mail.pk for mail in mails if is_small(claim, mail))
-        return claim

@@ -140,7 +140,7 @@ class MailWork:
 
     def ride_of(self, claim: Claim, mail: EmailJob) -> Ride | None:
         """Return a claimed mail as it can be streamed; None if it is another matter."""
-        if self.probe == mail.pk or _is_expired(mail):
+        if _is_expired(mail):
             return None
         screened = self.screen.of(mail)
         return None if screened.is_held_back else ride_of(claim, mail, screened, self.bodies)

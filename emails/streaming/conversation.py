@@ -120,6 +120,18 @@ class Conversation:
         self.coming = self.boarding = None
         return [ride for ride in dropped if ride is not None]
 
+    def forgo(self) -> int:
+        """
+        Take back what was said of a mail whose turn will not come; return how many bytes.
+
+        The server answers in order: it has not looked at this one yet.
+        """
+        said = 0
+        if self.going is not None:
+            said = self.going.said
+            self.coming, self.going, self._due = self.going, None, 0
+        return said
+
     def hear(self, data: bytes) -> None:
         """Take what the server said."""
         self.heard += data
@@ -148,6 +160,7 @@ class Conversation:
         else:
             self.refused.append(ride)
             if reply.startswith(b"421"):  # it hangs up
+                self.forgo()
                 self.is_astray = True
                 return
         if self.coming is not None:

@@ -14,8 +14,7 @@ from django.db import connection
 
 from jobs import clock
 from jobs.claims import Claim
-from jobs.claims.prepared import send_planned
-from jobs.claims.template import Template, Variable
+from jobs.statements import Template, Variable, send_planned
 from jobs.transactions import write_shortly
 
 USING = "default"
@@ -49,7 +48,7 @@ def write_steps(steps: Sequence[Step]) -> set[int]:
         IDS: f"{{{','.join(str(step.row_id) for step in steps)}}}",
         NOW: clock.frozen_at(),
     }
-    return send_planned(lambda text: write_shortly(USING, text), _ADVANCE, values, connection)
+    return send_planned(lambda text: write_shortly(USING, text), ADVANCE, values, connection)
 
 
 def _as_row(step: Step) -> dict[str, Any]:
@@ -68,4 +67,4 @@ def _read() -> Template:
     )
 
 
-_ADVANCE = _read()
+ADVANCE = _read()

@@ -240,23 +240,19 @@ class Stream:
     ) -> None:
         """Take leave of a conversation that is not the usual one any more, or has ended."""
         self._forget(each)
-        if each.ending is not None and end is None:
-            end = smtplib.SMTPServerDisconnected("the server's answer makes no sense")
+        unsaid = len(each.out)
+        if each.ending is not None:
+            unsaid -= each.forgo()
+            end = end or smtplib.SMTPServerDisconnected("the server's answer makes no sense")
         goes_on = each.going is not None and end is None and not hangs_up
         if not goes_on:
             each.connection.close()
             self._lines.give_back(each.connection)
-        unsaid, heard = len(each.out), each.heard
-        for ride in (each.going, each.ending):  # what waits to be written is of the last first
-            if ride is not None:
-                missing = min(unsaid, ride.said)
-                unsaid -= missing
-                ride.said -= missing
-        for ride in (each.ending, each.going):
-            if ride is not None:
-                ride.heard += heard
-                heard = b""
-                self._stray(ride, is_over=not goes_on, end=end)
+        ride = each.ending or each.going
+        if ride is not None:
+            ride.said -= max(0, unsaid)
+            ride.heard += each.heard
+            self._stray(ride, is_over=not goes_on, end=end)
         for ride in (each.coming, each.boarding):
             if ride is not None:
                 self._passengers.strays(ride, None)

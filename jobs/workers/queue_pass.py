@@ -57,6 +57,15 @@ class QueuePass:
 
     def run(self) -> None:
         """Work until nothing is due and nothing is in flight, or until the stop."""
+        try:
+            self._run()
+        finally:
+            # There are some if the database went away: nobody would work on them here, and
+            # refreshed they would never turn stale.
+            for claim, row in self._unstarted:
+                claim.forget(row)
+
+    def _run(self) -> None:
         _note_trigger(self.context, self.policy)
         buried = False
         while not self.context.should_stop():

@@ -30,7 +30,7 @@ def mail(*, count: int, pipelining: bool = True) -> float:
     """
     Return the mails per second of a worker, from the first that was sent to the last.
 
-    Each mail's outcome is committed before the next goes over its connection.
+    Each mail's outcome is committed before the final dot of the next goes over its connection.
     """
     database.execute("TRUNCATE email_jobs CASCADE")
     database.empty()

@@ -13,6 +13,7 @@ from jobs.context import RunContext
 from jobs.declarations import registry
 from jobs.models.run import Trigger
 from jobs.runner import PassRunner
+from tests.emails.smtpd import ScriptedServer
 
 Work = Callable[[], Counter[str]]
 
@@ -44,3 +45,21 @@ def deliver_to(settings) -> Callable[[int], None]:
         settings.EMAIL_DELIVERY_URL = f"smtp://127.0.0.1:{port}"
 
     return point
+
+
+@pytest.fixture
+def serve(settings):
+    """Start a server that every mail goes to."""
+    servers = []
+
+    def start(script=None, **options):
+        server = ScriptedServer(script=script, **options).__enter__()
+        servers.append(server)
+        settings.EMAIL_DELIVERY_URL = f"smtp://127.0.0.1:{server.port}"
+        return server
+
+    settings.RETRY_BACKOFF_MS = (1000,)
+    yield start
+    transports.close()
+    for server in servers:
+        server.__exit__(None, None, None)

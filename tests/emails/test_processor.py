@@ -2,95 +2,32 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import threading
 
 import pytest
-from django.core.mail import EmailMessage
 from django.db import connections
 
 import emails
 import emails.smtp
 from emails.models import EmailBody, EmailJob
 from emails.policy import email_policy, in_doubt
-from emails.processor import process, transports
-from emails.smtp import Timeouts
 from jobs.claims import claim_rows
 from jobs.clock import Now, ago
-from jobs.context import RunContext
-from jobs.declarations import registry
-from jobs.models.run import Trigger
 from tests.conftest import wait_until
-from tests.emails.smtpd import DROP, HANG, ScriptedServer
+from tests.emails.passes import (
+    HALF_A_SECOND,
+    at,
+    deliver,
+    make_due,
+    new_context,
+    process_apart,
+    queue,
+    waits_seconds,
+)
+from tests.emails.smtpd import DROP, HANG
 
 pytestmark = pytest.mark.django_db(transaction=True)
-HALF_A_SECOND = functools.partial(Timeouts, connect=0.5, command=0.5, data=0.5, final=0.5)
-
-
-@pytest.fixture
-def serve(settings):
-    """Start a server that every mail goes to."""
-    servers = []
-
-    def start(script=None, **options):
-        server = ScriptedServer(script=script, **options).__enter__()
-        servers.append(server)
-        settings.EMAIL_DELIVERY_URL = f"smtp://127.0.0.1:{server.port}"
-        return server
-
-    settings.RETRY_BACKOFF_MS = (1000,)
-    yield start
-    transports.close()
-    for server in servers:
-        server.__exit__(None, None, None)
-
-
-def queue(*recipients, **options):
-    mail = EmailMessage("An order", "On its way.", "shop@example.com", list(recipients))
-    return emails.enqueue(mail, **options)
-
-
-def new_context():
-    return RunContext(declaration=registry.get("emails.processor"), trigger=Trigger.SCHEDULE)
-
-
-def deliver():
-    """Run one pass; return what it counted."""
-    context = new_context()
-    process(context)
-    return dict(context.counts)
-
-
-def process_apart(context):
-    """Run a pass on a thread of its own."""
-    try:
-        process(context)
-    finally:
-        connections.close_all()
-
-
-def make_due():
-    EmailJob.objects.filter(next_retry_at__isnull=False).update(next_retry_at=ago(1000))
-
-
-def waits_seconds(mail):
-    """Return for how long the mail still waits, by the database's clock."""
-    row = EmailJob.objects.annotate(now=Now()).get(pk=mail.pk)
-    return (row.next_retry_at - row.now).total_seconds()
-
-
-def at(stage, answer, *, times=1):
-    """Make a script that gives an answer at a stage, the first so many times."""
-    given = []
-
-    def script(step):
-        if step.stage != stage or len(given) >= times:
-            return None
-        given.append(step)
-        return answer
-
-    return script
 
 
 def test_a_mail_is_sent_as_it_was_queued(serve):

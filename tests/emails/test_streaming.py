@@ -1,0 +1,260 @@
+"""Many mails over one connection: what the next ones get when one of them is answered oddly."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+
+import pytest
+from django.db import DataError, OperationalError, connection, connections
+from django.utils import timezone
+
+import emails.smtp
+import emails.streaming.commit
+from emails.models import EmailJob
+from emails.processor import MailWork
+from emails.streaming.steps import ADVANCE, IDS, NOW, STEPS
+from jobs.claims.holdings import holdings
+from tests.conftest import wait_until
+from tests.emails.passes import HALF_A_SECOND, deliver, new_context, process_apart, queue
+from tests.emails.smtpd import CERTIFICATE, DROP, EVERYTHING, HANG
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PLAIN = tuple(each for each in EVERYTHING if each != "PIPELINING")
+MANY = 12
+
+
+@pytest.fixture(autouse=True)
+def _one_connection(settings):
+    settings.EMAIL_CONNECTIONS = 1
+
+
+def queue_many(count=MANY):
+    return [queue(f"to{number}@example.com") for number in range(count)]
+
+
+def states(mails):
+    return [EmailJob.objects.get(pk=mail.pk).status for mail in mails]
+
+
+def at_mail(number, stage, answer):
+    """Answer so at a stage of the mail that came as the so manieth, the first time."""
+    given = []
+
+    def script(step):
+        if step.stage != stage or step.mail != number or given:
+            return None
+        given.append(step)
+        return answer
+
+    return script
+
+
+def test_a_mail_is_one_round_trip_where_the_server_pipelines(serve):
+    server = serve()
+    mails = queue_many()
+
+    assert deliver() == {"claimed": MANY, "sent": MANY}
+
+    assert states(mails) == ["sent"] * MANY
+    assert server.connections == 1
+    following = [write for write in server.writes if write.startswith(b".\r\nMAIL FROM")]
+    assert len(following) == MANY - 1
+    assert all(write.endswith(b"DATA\r\n") for write in following)
+
+
+def test_commands_wait_for_replies_where_the_server_does_not_pipeline(serve):
+    server = serve(extensions=PLAIN)
+    queue_many()
+
+    assert deliver() == {"claimed": MANY, "sent": MANY}
+
+    assert server.connections == 1
+    assert not [write for write in server.writes if write.count(b"\r\n") > 1 and b"RCPT" in write]
+
+
+@pytest.mark.parametrize("extensions", [EVERYTHING, PLAIN], ids=["pipelining", "in turn"])
+@pytest.mark.parametrize(
+    ("stage", "answer", "expected"),
+    [
+        ("MAIL", "451 4.3.0 later", "failed"),
+        ("RCPT", "550 5.1.1 nobody", "failed"),
+        ("RCPT", "452 4.2.2 full", "failed"),
+        ("RCPT", DROP, "failed"),
+        ("DATA", "554 5.7.1 no", "failed"),
+        ("DATA", "250-two\r\n250 lines", "failed"),
+        ("body", DROP, "failed"),
+        ("dot", "554 5.6.0 spam", "failed"),
+        ("dot", "451 4.3.0 later", "failed"),
+        ("dot", "250-two\r\n250 2.0.0 lines", "sent"),
+        ("dot", "421 4.3.2 closing", "failed"),
+        ("dot", "garbage", "failed"),
+        ("dot", DROP, "failed"),
+        ("dot", HANG, "failed"),
+    ],
+)
+def test_an_odd_answer_concerns_one_mail_and_the_others_arrive_once(
+    serve, monkeypatch, stage, answer, expected, extensions
+):
+    monkeypatch.setattr(emails.smtp, "Timeouts", HALF_A_SECOND)
+    server = serve(at_mail(4, stage, answer), extensions=extensions)
+    mails = queue_many()
+
+    counts = deliver()
+
+    assert states(mails) == ["sent"] * 3 + [expected] + ["sent"] * (MANY - 4)
+    assert sum(counts.get(each, 0) for each in ("sent", "failed", "dead")) == MANY
+    arrived = Counter(mail.recipients for mail in server.mails if mail.answer.startswith("250"))
+    others = [(f"to{number}@example.com",) for number in range(MANY) if number != 3]
+    assert [arrived[each] for each in others] == [1] * (MANY - 1)
+    odd = EmailJob.objects.get(pk=mails[3].pk)
+    in_doubt = stage == "dot" and answer in (DROP, HANG)
+    assert odd.possible_duplicate is in_doubt
+    assert (odd.claim_token, odd.sending_since) == (None, None)
+    assert server.arguments("RCPT").count("to3@example.com") <= 1
+
+
+def test_a_recipient_that_was_refused_leaves_the_mail_to_the_others(serve):
+    server = serve(
+        lambda step: "550 5.1.1 nobody" if "bad@" in step.argument else None,
+    )
+    queue("a@example.com", "b@example.com")
+    mixed = queue("good@example.com", "bad@example.com")
+    last = queue("c@example.com")
+
+    assert deliver()["sent"] == 3
+
+    mixed.refresh_from_db()
+    assert (mixed.status, mixed.outcome) == ("sent", "partial")
+    assert [item["state"] for item in mixed.recipients] == ["accepted", "refused"]
+    assert states([last]) == ["sent"]
+    assert server.arguments("RCPT").count("good@example.com") == 1
+
+
+@pytest.mark.parametrize("error", [OperationalError("gone"), DataError("one bad value")])
+def test_what_cannot_be_committed_together_is_committed_one_by_one(serve, monkeypatch, error):
+    server = serve()
+    mails = queue_many()
+    write, calls = emails.streaming.commit.write_steps, []
+
+    def fail_once(steps):
+        calls.append(steps)
+        if len(calls) == 4:
+            raise error
+        return write(steps)
+
+    monkeypatch.setattr(emails.streaming.commit, "write_steps", fail_once)
+
+    assert deliver()["sent"] == MANY
+
+    assert states(mails) == ["sent"] * MANY
+    assert sorted(mail.recipients for mail in server.mails) == sorted(
+        (f"to{number}@example.com",) for number in range(MANY)
+    )
+
+
+def test_a_mail_that_was_taken_away_is_not_sent_and_the_next_ones_are(serve):
+    def take_away(step):
+        if step.stage == "DATA" and step.mail == 3:
+            free = dict.fromkeys(EmailJob.CLAIM_COLUMNS)
+            EmailJob.objects.filter(pk=mails[2].pk).update(status="pending", **free)
+            connections.close_all()  # of the server's thread
+
+    server = serve(take_away)
+    mails = queue_many(6)
+
+    counts = deliver()
+
+    assert counts["lost"] == 1
+    # Given back, it was claimed again in the same pass, and sent once.
+    assert states(mails) == ["sent"] * 6
+    assert len(server.mails) == 6
+
+
+def test_mail_above_the_servers_size_is_not_offered_to_it(serve):
+    small = tuple(f"SIZE {1000}" if each.startswith("SIZE") else each for each in EVERYTHING)
+    server = serve(extensions=small)
+    before, after = queue("a@example.com"), None
+    big = queue("b@example.com", body="x" * 2000)
+    after = queue("c@example.com")
+
+    deliver()
+
+    big.refresh_from_db()
+    assert states([before, after]) == ["sent", "sent"]
+    assert (big.status, big.next_retry_at) == ("failed", None)
+    assert "b@example.com" not in server.arguments("RCPT")
+
+
+def test_no_connection_carries_more_than_a_hundred_mails(serve, monkeypatch):
+    monkeypatch.setattr("emails.pool.MOST_MESSAGES", 5)
+    monkeypatch.setattr("emails.streaming.stream.MOST_MESSAGES", 5)
+    monkeypatch.setattr("emails.streaming.lines.MOST_MESSAGES", 5)
+    server = serve()
+    mails = queue_many()
+
+    assert deliver()["sent"] == MANY
+
+    assert states(mails) == ["sent"] * MANY
+    by_connection = Counter(step.connection for step in server.steps if step.stage == "MAIL")
+    assert sorted(by_connection.values()) == [2, 5, 5]
+    assert server.stages().count("QUIT") >= 2
+
+
+def test_mail_in_flight_when_the_grace_ends_is_in_doubt_and_what_follows_is_not(serve, settings):
+    server = serve(lambda step: HANG if step.stage == "dot" and step.mail == 2 else None)
+    mails = queue_many(4)
+    context = new_context()
+    running = threading.Thread(target=process_apart, args=(context,))
+    running.start()
+    wait_until(lambda: server.stages().count("dot") == 2)
+
+    context.stop.set(grace_ms=100)
+    running.join(20)
+
+    assert states(mails) == ["sent", "pending", "pending", "pending"]
+    doubts = [EmailJob.objects.get(pk=mail.pk).possible_duplicate for mail in mails]
+    assert doubts == [False, True, False, False]
+
+
+def test_mail_is_streamed_over_tls_too(serve, settings):
+    server = serve(implicit_tls=True)
+    settings.EMAIL_DELIVERY_URL = f"smtps://localhost:{server.port}?ca={CERTIFICATE}"
+    mails = queue_many()
+
+    assert deliver() == {"claimed": MANY, "sent": MANY}
+
+    assert states(mails) == ["sent"] * MANY
+    assert server.connections == 1
+
+
+def test_a_pass_that_ends_by_an_error_holds_no_mail_back(serve, monkeypatch):
+    serve()
+    mails = queue_many()
+
+    def away(*arguments):
+        raise OperationalError("the database has gone")
+
+    monkeypatch.setattr(MailWork, "ride_of", away)
+    with pytest.raises(OperationalError):
+        deliver()
+
+    assert holdings.count() == 0  # so that they turn stale, and are claimed again
+    assert states(mails) == ["processing"] * MANY
+
+
+@pytest.mark.plans
+def test_the_steps_of_mails_find_their_rows_by_id_in_a_big_table(db):
+    now = timezone.now()
+    row = {"mail_from": "a@example.com", "message_id": "<a@example.com>", "size": 1}
+    EmailJob.objects.bulk_create(
+        EmailJob(status="sent", sent_at=now, recipients=[], **row) for _ in range(3000)
+    )
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE email_jobs")
+        values = {STEPS: "[]", IDS: "{1,2,3}", NOW: None}
+        cursor.execute(f"EXPLAIN {ADVANCE.fill(values, connection)}")
+        plan = "\n".join(line for (line,) in cursor.fetchall())
+
+    assert "Index Scan using email_jobs_pkey" in plan
+    assert "Seq Scan" not in plan
