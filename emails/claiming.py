@@ -144,8 +144,7 @@ class StreamingPass(MailPass):
         if self._lines.is_down:  # threads find out why, and what is to be done about it
             self._to_stream.clear()
         free = self._threads.size - len(self._in_flight)
-        self._stream.grow(min(free, self._stream.busy + len(self._to_stream)))
-        self._stream.shrink(free)
+        self._stream.resize(waiting=len(self._to_stream), most=free)
         super()._dispatch()
 
     def _take_unstarted(self) -> tuple[Claim, QueueRow] | None:

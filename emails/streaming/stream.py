@@ -59,6 +59,7 @@ class Stream:
         self._selector.register(lines.bell, selectors.EVENT_READ)
         self._accepted: list[Accepted] = []
         self._ready_since: float | None = None
+        self._most = 0
 
     @property
     def rides(self) -> list[Ride]:
@@ -76,19 +77,21 @@ class Stream:
         """How many connections have something to do."""
         return sum(not each.is_idle for each in self._conversations.values())
 
-    def grow(self, size: int) -> None:
-        """Take more connections, up to so many in all."""
-        while self.size < size:
+    def resize(self, *, waiting: int, most: int) -> None:
+        """
+        Take connections for so many mails that wait, and keep at most so many in all.
+
+        What is too many is given back after the mail that is on its way there.
+        """
+        self._most = most
+        while self.size < min(most, self.busy + waiting):
             warm = self._lines.take_warm()
             if warm is None:
                 self._lines.open()
             else:
                 self._add(warm)
-
-    def shrink(self, size: int) -> None:
-        """Give back connections that have nothing to do, as far as there are more than so many."""
         for each in list(self._conversations.values()):
-            if self.size > size and each.is_idle:
+            if self.size > most and each.is_idle:
                 self._leave(each)
 
     def turn(self, seconds: float) -> None:
@@ -127,6 +130,8 @@ class Stream:
                 each.boarding = self._next_for(each)
 
     def _next_for(self, each: Conversation) -> Ride | None:
+        if self.size > self._most:
+            return None
         while (ride := self._passengers.next()) is not None:
             if each.takes(ride):
                 return ride

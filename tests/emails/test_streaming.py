@@ -186,6 +186,18 @@ def test_mail_above_the_servers_size_is_not_offered_to_it(serve):
     assert "b@example.com" not in server.arguments("RCPT")
 
 
+def test_a_mail_that_needs_a_thread_does_not_wait_for_all_that_is_streamed(serve):
+    server = serve()
+    queue_many(3)
+    queue("big@example.com", body="x" * 100_000)
+    queue_many(40)
+
+    assert deliver()["sent"] == 44
+
+    place = server.arguments("RCPT").index("big@example.com")
+    assert place < 20  # the stream gives its only connection up for it
+
+
 def test_no_connection_carries_more_than_a_hundred_mails(serve, monkeypatch):
     monkeypatch.setattr("emails.pool.MOST_MESSAGES", 5)
     monkeypatch.setattr("emails.streaming.stream.MOST_MESSAGES", 5)
