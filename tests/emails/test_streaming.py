@@ -58,7 +58,8 @@ def test_a_mail_is_one_round_trip_where_the_server_pipelines(serve):
 
     assert states(mails) == ["sent"] * MANY
     assert server.connections == 1
-    following = [write for write in server.writes if write.startswith(b".\r\nMAIL FROM")]
+    # A server that was busy reads the end of a body along with them.
+    following = [write for write in server.writes if b".\r\nMAIL FROM" in write]
     assert len(following) == MANY - 1
     assert all(write.endswith(b"DATA\r\n") for write in following)
 
