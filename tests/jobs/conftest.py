@@ -57,16 +57,18 @@ def aside(db) -> Iterator[psycopg.Connection]:
 
 @pytest.fixture
 def backends(aside) -> Callable[[str], list[int]]:
-    """Return the server processes of this test's database with an application name."""
+    """Return the server processes of this test's own with an application name."""
 
     def find(application_name: str) -> list[int]:
         rows = aside.execute(
             "SELECT pid FROM pg_stat_activity"
-            " WHERE datname = current_database() AND application_name = %s",
-            [application_name],
+            " WHERE datname = current_database() AND application_name = %s AND pid <> ALL (%s)",
+            [application_name, others],
         )
         return [pid for (pid,) in rows]
 
+    # What earlier tests have closed may still be on its way out.
+    others = [pid for (pid,) in aside.execute("SELECT pid FROM pg_stat_activity")]
     return find
 
 
