@@ -20,7 +20,7 @@ from django.db import DatabaseError, InterfaceError
 from emails import conf
 from emails.bodies import Bodies
 from emails.channel import Channel
-from emails.claiming import MailPass, StreamingPass
+from emails.claiming import MailPass
 from emails.delivery import SMTPTransport, Transport, open_transport, parse_delivery_url
 from emails.envelopes import ChannelError, DeliveryResult, Envelope
 from emails.errors import StaleConnection
@@ -31,6 +31,7 @@ from emails.replies import BEFORE_MAIL, Outcome, Stage
 from emails.screening import Screen, Screened
 from emails.streaming.ongoing import Ongoing
 from emails.streaming.ride import Ride, ride_of
+from emails.streaming.streaming_pass import StreamingPass
 from emails.throttles import Throttles
 from jobs import backoff
 from jobs.claims import Claim

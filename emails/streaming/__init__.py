@@ -1,0 +1,1 @@
+"""Mail sent over a few connections by one thread, what all of it has come to in one commit."""
