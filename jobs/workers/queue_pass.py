@@ -62,7 +62,10 @@ class QueuePass:
         finally:
             # There are some if the database went away: nobody would work on them here, and
             # refreshed they would never turn stale.
-            for claim, row in self._unstarted:
+            with self._changed:
+                left = list(self._unstarted)
+                self._unstarted.clear()
+            for claim, row in left:
                 claim.forget(row)
 
     def _run(self) -> None:
