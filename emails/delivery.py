@@ -14,7 +14,8 @@ from emails.envelopes import BeforeDot, DeliveryResult, Envelope, channel_down
 from emails.errors import ChannelDown, InvalidDeliveryURL, StaleConnection
 from emails.files import ConsoleTransport, FileTransport
 from emails.pool import Pool
-from emails.smtp import Security, Server, Timeouts, open_connection
+from emails.smtp import open_connection
+from emails.smtp_client import Security, Server, Timeouts
 
 VARIABLE = "EMAIL_DELIVERY_URL"
 CONTROL = re.compile(r"[\x00-\x20\x7f]")

@@ -26,7 +26,6 @@ class Pool:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Make a pool; `open_connection` returns an open connection or raises ChannelDown."""
-        self.size = size
         self._open = open_connection
         self._clock = clock
         self._free = threading.BoundedSemaphore(size)

@@ -15,7 +15,7 @@ from emails.envelopes import BeforeDot, ChannelError, DeliveryResult, Envelope, 
 from emails.replies import Outcome, Reply, Stage, classify, parse_reply
 
 if TYPE_CHECKING:
-    from emails.smtp import Client, Timeouts
+    from emails.smtp_client import Client, Timeouts
 
 GO_AHEAD = 354
 END_OF_MAIL = b".\r\n"

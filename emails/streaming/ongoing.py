@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from emails.envelopes import BeforeDot, DeliveryResult
 from emails.pool import Pool
-from emails.smtp import Connection, Transcript
+from emails.smtp import Connection
+from emails.smtp_client import Transcript
 from emails.streaming.ride import Ride
 
 

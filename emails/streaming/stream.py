@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from emails.pool import MOST_MESSAGES
-from emails.smtp import Connection, Transcript
+from emails.smtp import Connection
+from emails.smtp_client import Transcript
 from emails.streaming.commit import Accepted, commit
 from emails.streaming.conversation import Conversation
 from emails.streaming.lines import Lines
