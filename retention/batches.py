@@ -1,8 +1,8 @@
 """
-Deleting one batch, in the cheaper of two ways that does.
+Deleting one batch, in the cheapest of three ways that does.
 
-As a range of ages where that can be; else row by row under SKIP LOCKED. Both spare a row that
-was renewed meanwhile, and neither deletes more than its limit.
+As a range of ages where that can be; else row by row under SKIP LOCKED, by place where many are
+of one age. All spare a row that was renewed meanwhile, and none deletes more than its limit.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from psycopg import errors as postgres
 
 from jobs import conf as engine
 from jobs.transactions import TimeLimits, change_shortly, run_shortly
+from retention.crowd import Crowd
 from retention.statements import DueRows, Range
 
 # Long enough for a write that is being committed; a range whose row is held longer has to wait
@@ -22,6 +23,9 @@ from retention.statements import DueRows, Range
 RANGE_LOCK_MS = 20
 # Of a table: long enough for a busy one, too short to hold up those who queue behind.
 LOCK_MS = 2000
+# Statements by place in one batch: each makes up for what the one before did not get. Not until
+# the batch is full: somebody may hold the whole crowd, and a shutdown waits for a batch.
+ROUNDS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +42,7 @@ class Batches:
 
     def __init__(self, due: DueRows) -> None:
         self._due = due
-        self._crowded: str | None = None  # an age of more rows than a batch may take
+        self._crowd: Crowd | None = None  # of an age of more rows than a batch may take
 
     def delete(self, *, limit: int, last: Any) -> Batch:
         """
@@ -46,11 +50,14 @@ class Batches:
 
         Raises OperationalError when it takes too long, or the table is locked.
         """
-        if last is None or last != self._crowded:
-            batch = self._delete_range(limit=limit, last=last)
-            if batch is not None:
-                return batch
-        return self._delete_unlocked(limit=limit, last=last)
+        if self._crowd is not None and self._crowd.age == last:
+            return self._delete_crowd(self._crowd, limit=limit)
+        batch = self._delete_range(limit=limit, last=last)
+        if batch is None:
+            batch = self._delete_unlocked(limit=limit, last=last)
+        if batch.last == last and batch.deleted == limit:
+            self._crowd = Crowd(self._due, age=last)
+        return batch
 
     def close(self) -> None:
         """Say that there are no further ones."""
@@ -73,7 +80,7 @@ class Batches:
             return batch
         # A row was renewed meanwhile, or those where it ended are of one age.
         if not deleted:
-            self._crowded = ends_at
+            self._crowd = Crowd(self._due, age=ends_at)
         return self._made_up(batch, limit=limit)
 
     def _change(self, ranged: Range, *, limit: int, last: Any) -> tuple[int, str | None]:
@@ -87,6 +94,31 @@ class Batches:
         if last is None:  # may be the only one, and is not worth a plan that is kept
             return send(ranged.deletion(limit=limit, last=last))
         return ranged.send_planned(send, limit=limit, last=last)
+
+    def _delete_crowd(self, crowd: Crowd, *, limit: int) -> Batch:
+        """Delete rows of one age by their places; where none are left, make the batch up."""
+        if crowd.is_used_up:
+            crowd.find(limit=limit, limits=_limits(LOCK_MS))
+        deleted = self._delete_places(crowd, limit=limit)
+        batch = Batch(deleted=deleted, may_be_more=True, last=crowd.age)
+        if deleted == limit or not crowd.is_used_up:
+            return batch
+        return self._made_up(batch, limit=limit)
+
+    def _delete_places(self, crowd: Crowd, *, limit: int) -> int:
+        missing = limit
+        try:
+            for _ in range(ROUNDS):
+                statement = crowd.deletion(missing)
+                if statement is None:
+                    break
+                deleted = self._run(statement).deleted
+                crowd.leave(missing)
+                missing -= deleted
+        except OperationalError as error:
+            if missing == limit or not is_too_slow(error):
+                raise
+        return limit - missing
 
     def _made_up(self, batch: Batch, *, limit: int) -> Batch:
         """Delete what is missing from a batch row by row."""
@@ -105,6 +137,9 @@ class Batches:
         statement = self._due.batch(limit=limit, last=last)
         if statement is None:
             return Batch(deleted=0, may_be_more=False, last=last)
+        return self._run(statement)
+
+    def _run(self, statement: str) -> Batch:
         [[(deleted, may_be_more, ended_at)]] = run_shortly(
             self._due.using, statement, is_durable=False, limits=_limits(LOCK_MS)
         )

@@ -14,7 +14,7 @@ from jobs.statements import Variable
 
 SQL = Path(__file__).resolve().parent / "sql"
 KEY = "swept_key"
-LIMIT, LAST = Variable("limit"), Variable("last")
+LIMIT, LAST, PLACES = Variable("limit"), Variable("last"), Variable("places")
 Composed = tuple[str, list[Any]]  # a text with placeholders, and what they stand for
 
 
@@ -29,6 +29,15 @@ class IsOnPage(Func):
     """Whether a key is on the page. As an array, so that the rows are looked up one by one."""
 
     template = "%(expressions)s = ANY (ARRAY (SELECT swept_key FROM page))"
+    output_field = BooleanField()
+
+
+class IsAtPlace(Func):
+    """Whether a row lies at one of the places. As an array, so that they are not estimated."""
+
+    template = (
+        "%(table)s.ctid = ANY (ARRAY (SELECT unnest(string_to_array(%(expressions)s, ' '))::tid))"
+    )
     output_field = BooleanField()
 
 

@@ -26,7 +26,9 @@ from retention.composing import (
     KEY,
     LAST,
     LIMIT,
+    PLACES,
     Composed,
+    IsAtPlace,
     IsOnPage,
     compiled,
     compiled_condition,
@@ -100,9 +102,15 @@ class DueRows:
         whether there may be more, and where it ended.
         """
         template = self._first_batch if last is None else self._further_batch
-        if template is None:
-            return None
-        return template.fill({LIMIT: limit, LAST: last}, self._connection)
+        return self._filled(template, {LIMIT: limit, LAST: last})
+
+    def crowd(self, *, limit: int, age: str) -> str | None:
+        """Return the query where due rows of one age lie: so many places, blanks between them."""
+        return self._filled(self._crowd, {LIMIT: limit, LAST: age})
+
+    def at_places(self, places: str, *, limit: int) -> str | None:
+        """Return the statement that deletes what is due at these places; its row is a batch's."""
+        return self._filled(self._at_places, {LIMIT: limit, PLACES: places})
 
     def probe(self, *, last: Any = None) -> str | None:
         """Return the query for one due row from there on that nobody has locked."""
@@ -114,8 +122,7 @@ class DueRows:
             text, parameters = compiled(rows)
             return (sql.SQL(text) + ending).as_string(None), parameters
 
-        template = self._make_template(composed)
-        return None if template is None else template.fill({}, self._connection)
+        return self._filled(self._make_template(composed), {})
 
     # Composed once: Django takes as long for it as the server for a few hundred rows.
     @cached_property
@@ -125,6 +132,15 @@ class DueRows:
     @cached_property
     def _further_batch(self) -> Template | None:
         return self._make_template(lambda: self._compose(RawSQL("%s", [LAST])))
+
+    @cached_property
+    def _crowd(self) -> Template | None:
+        return self._make_template(self._compose_crowd)
+
+    @cached_property
+    def _at_places(self) -> Template | None:
+        places = IsAtPlace(RawSQL("%s", [PLACES]), table=table_of(self.prunable).as_string(None))
+        return self._make_template(lambda: self._compose_batch(self.rows().filter(places)))
 
     @cached_property
     def range(self) -> Range | None:
@@ -160,15 +176,27 @@ class DueRows:
             return None
         return make_template(text, parameters, self._connection)
 
-    def _compose(self, last: RawSQL | None) -> Composed:
-        return self._compose_page(last) if self.is_walked_by_key else self._compose_batch(last)
+    def _filled(self, template: Template | None, values: dict[Variable, Any]) -> str | None:
+        return None if template is None else template.fill(values, self._connection)
 
-    def _compose_batch(self, last: RawSQL | None) -> Composed:
-        text, parameters = compiled(places_of(self.prunable, self._in_order(last)))
+    def _compose(self, last: RawSQL | None) -> Composed:
+        if self.is_walked_by_key:
+            return self._compose_page(last)
+        return self._compose_batch(self._in_order(last))
+
+    def _compose_batch(self, rows: QuerySet[Any]) -> Composed:
+        text, parameters = compiled(places_of(self.prunable, rows))
         text = compose(
             "sweep_batch", self.prunable, due=sql.SQL(text), age=sql.Identifier(self._age.column)
         )
         return text, [*parameters, LIMIT]
+
+    def _compose_crowd(self) -> Composed:
+        age = RawSQL("%s", [LAST])
+        # Two bounds and not an equation, by which the order, and so the index, would be lost.
+        rows = self._in_order(age).filter(**{f"{self.prunable.age_column}__lte": age})
+        text, parameters = compiled(places_of(self.prunable, rows))
+        return compose("sweep_crowd", self.prunable, due=sql.SQL(text)), [*parameters, LIMIT]
 
     def _compose_range(self, due: Composed) -> Composed:
         text = compose(

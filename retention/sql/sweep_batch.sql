@@ -1,7 +1,8 @@
 -- Deletes one batch in the order of age; says how many rows, whether there may be more, and
 -- where the next batch begins.
 -- For what sweep_range cannot do: rows that others go along with, rows of one age that are too
--- many for a batch, and those among which somebody holds one.
+-- many for a batch (at the places that sweep_crowd has found), and those among which somebody
+-- holds one.
 -- The lock with SKIP LOCKED reads the row again: one that was renewed meanwhile is not deleted,
 -- which it is by the same statement without the lock. What somebody else has locked is left.
 -- It carries on at the age of the last batch: without that, every batch walks over all rows

@@ -71,6 +71,21 @@ def read_whole(nodes: list[dict[str, Any]]) -> list[str]:
     return [node["Relation Name"] for node in nodes if node["Node Type"] == "Seq Scan"]
 
 
+def plans_by_age(rows: DueRows, last: str) -> dict[str, list[str]]:
+    """Return the tables that are read whole by what deletes a range of ages, or one age."""
+    name = rows.prunable.name
+    crowd = rows.crowd(limit=50 * BATCH, age=last)
+    [[(places,)]] = run_shortly(rows.using, crowd)
+    found = {
+        f"crowd of {name}": read_whole(plan_of(crowd)),
+        f"places of {name}": read_whole(plan_of(rows.at_places(places, limit=BATCH))),
+    }
+    for ending in (None, last) if rows.range is not None else ():
+        deletion = rows.range.deletion(limit=BATCH, last=ending)
+        found[f"range of {name} {ending}"] = read_whole(plan_of(deletion))
+    return found
+
+
 @pytest.mark.django_db
 def test_no_statement_of_what_ships_reads_a_table_from_end_to_end() -> None:
     fill()
@@ -85,10 +100,8 @@ def test_no_statement_of_what_ships_reads_a_table_from_end_to_end() -> None:
         statement = rows.batch(limit=BATCH, last=last)
         assert statement is not None
         found[prunable.name] = read_whole(plan_of(statement))
-        for ending in (None, last) if not rows.is_walked_by_key else ():
-            if rows.range is not None:
-                deletion = rows.range.deletion(limit=BATCH, last=ending)
-                found[f"range of {prunable.name} {ending}"] = read_whole(plan_of(deletion))
+        if not rows.is_walked_by_key:
+            found.update(plans_by_age(rows, last))
         found[f"probe of {prunable.name}"] = read_whole(plan_of(rows.probe()))
     found["kept_runs"] = read_whole(plan_of(engine._text("kept_runs") % {"others": 49}))
 
@@ -96,20 +109,25 @@ def test_no_statement_of_what_ships_reads_a_table_from_end_to_end() -> None:
 
 
 @pytest.fixture
-def old_snapshot(transactional_db) -> Iterator[None]:
-    """Sessions that somebody's report still sees."""
+def old_snapshot(request, transactional_db) -> Iterator[None]:
+    """Sessions that somebody's report still sees: a minute apart, or with a step of their own."""
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO django_session (session_key, session_data, expire_date)"
-            " SELECT md5(n::text), repeat('x', 100), now() - n * interval '1 minute'"
+            " SELECT md5(n::text), repeat('x', 100), now() - interval '1 hour' - n * %s::interval"
             " FROM generate_series(1, %s) AS n ORDER BY 1",
-            [ROWS],
+            [getattr(request, "param", "1 minute"), ROWS],
         )
         cursor.execute("ANALYZE django_session")
     with direct.connect(application_name="report") as report:
         report.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
         report.execute("SELECT count(*) FROM django_session")
         yield
+
+
+def due_sessions() -> DueRows:
+    (sessions,) = [rows for rows in all_expired() if rows.model is Session]
+    return due(sessions)
 
 
 def pages_of(statement: str) -> int:
@@ -125,8 +143,7 @@ def pages_of(statement: str) -> int:
 def test_a_late_batch_under_an_old_snapshot_touches_no_more_pages_than_an_early_one(
     old_snapshot,
 ) -> None:
-    (sessions,) = [rows for rows in all_expired() if rows.model is Session]
-    rows = due(sessions)
+    rows = due_sessions()
     last: Any = None
     early = pages_of(rows.batch(limit=BATCH))
 
@@ -140,3 +157,26 @@ def test_a_late_batch_under_an_old_snapshot_touches_no_more_pages_than_an_early_
     assert late <= 2 * early
     assert late_range <= 2 * early
     assert from_the_start > 10 * early  # what every batch would cost without a place to carry on
+
+
+@pytest.mark.parametrize("old_snapshot", ["0 minutes"], indirect=True)
+def test_a_late_batch_of_one_age_touches_no_more_pages_than_an_early_one(old_snapshot) -> None:
+    rows = due_sessions()
+    [[(_, _, age)]] = run_shortly(rows.using, rows.batch(limit=BATCH))
+    [[(found,)]] = run_shortly(rows.using, rows.crowd(limit=ROWS, age=age))
+    batches = [" ".join(batch) for batch in batched(found.split())]
+    early = pages_of(rows.at_places(batches[0], limit=BATCH))
+
+    for places in batches[:-1]:
+        [[(deleted, _, _)]] = run_shortly(rows.using, rows.at_places(places, limit=BATCH))
+        assert deleted == BATCH
+
+    late = pages_of(rows.at_places(batches[-1], limit=BATCH))
+    from_the_age = pages_of(rows.batch(limit=BATCH, last=age))
+    assert len(batches) == ROWS // BATCH - 1
+    assert late < 1.1 * early < from_the_age  # which walks over all that were deleted
+
+
+def batched(places: list[str]) -> Iterator[list[str]]:
+    for start in range(0, len(places), BATCH):
+        yield places[start : start + BATCH]

@@ -195,6 +195,19 @@ def test_the_body_of_sent_mail_goes_first_and_its_row_later(configure, settings)
     assert EmailJob.objects.count() == 4
 
 
+def test_bodies_go_with_mail_of_one_age_however_much_it_is(configure, settings):
+    settings.RETENTION_BATCH = 2
+    moment = days_ago(10)
+    for _ in range(7):
+        EmailBodyFactory(email=EmailJobFactory(sent=True, sent_at=moment))
+    kept = EmailBodyFactory()
+    configure(emails_bodies=None, emails_sent=7)
+
+    assert summary_of()["emails.sent"] == {"deleted": 7, "batches": 4, "truncated": False}
+    assert list(EmailBody.objects.values_list("pk", flat=True)) == [kept.pk]
+    assert list(EmailJob.objects.values_list("pk", flat=True)) == [kept.pk]
+
+
 def test_a_body_that_is_kept_longer_than_its_row_goes_with_it(configure):
     EmailBodyFactory(email=EmailJobFactory(sent=True, sent_at=days_ago(10)))
     kept = EmailBodyFactory()
