@@ -208,7 +208,7 @@ def crowd_with_one_held(settings) -> Iterator[direct.Connection]:
         yield writer
 
 
-def test_batches_of_a_crowd_walk_over_its_age_only_at_its_beginning_and_its_end(settings):
+def test_batches_of_a_crowd_walk_over_its_age_only_at_its_beginning(settings):
     create_crowd(settings, 30)
 
     with captured() as found:
