@@ -23,8 +23,8 @@ from retention.statements import DueRows, Range
 RANGE_LOCK_MS = 20
 # Of a table: long enough for a busy one, too short to hold up those who queue behind.
 LOCK_MS = 2000
-# Statements by place in one batch: each makes up for what the one before did not get. Not until
-# the batch is full: somebody may hold the whole crowd, and a shutdown waits for a batch.
+# Statements by place in one batch: each makes up for what the one before did not get. No more,
+# since somebody may hold the whole crowd, and a shutdown waits for the end of a batch.
 ROUNDS = 10
 
 
