@@ -25,7 +25,7 @@ class Envelope:
     def __post_init__(self) -> None:
         """Refuse an address that would break out of its command: raises InvalidEnvelope."""
         for address in (self.mail_from, *self.recipients):
-            if UNSAFE.search(address):
+            if not (address.isascii() and address.isprintable()) and UNSAFE.search(address):
                 raise InvalidEnvelope(address)
 
 

@@ -89,14 +89,14 @@ def settle(
     )
 
 
-def accepted_by(recipients: Recipients, reply: Reply) -> list[dict[str, Any]]:
-    """Return the recipients after the server has taken the mail for all that were pending."""
+def accepted_by(recipients: Recipients, reply: Reply, *, at: str) -> list[dict[str, Any]]:
+    """Return the recipients after the server took the mail then for all that were pending."""
     said = {
         "state": "accepted",
         "code": reply.code,
         "enhanced": reply.enhanced,
         "text": str(reply),
-        "at": timezone.now().isoformat(),
+        "at": at,
     }
     return [dict(item) | said if item["state"] == "pending" else dict(item) for item in recipients]
 

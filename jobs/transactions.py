@@ -12,6 +12,7 @@ import psycopg
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg import pq, sql
+from psycopg.pq.abc import PGresult
 
 from jobs import conf
 
@@ -98,17 +99,40 @@ def write_shortly(using: str, *statements: str, is_durable: bool = True) -> set[
     longer than their work.
     """
     connection = connections[using]
-    if (
+    if not goes_straight(connection):
+        *_, rows = run_shortly(using, *statements, is_durable=is_durable)
+        return {row_id for (row_id,) in rows}
+    text = whole_transaction(*statements, is_durable=is_durable)
+    with connection.wrap_database_errors:
+        return _execute(connection.connection, text)
+
+
+def goes_straight(connection: BaseDatabaseWrapper) -> bool:
+    """Say whether nobody listens in or has a transaction open: no cursor is needed."""
+    return not (
         connection.in_atomic_block
         or not connection.get_autocommit()
         or connection.execute_wrappers
         or connection.queries_logged
-    ):
-        *_, rows = run_shortly(using, *statements, is_durable=is_durable)
-        return {row_id for (row_id,) in rows}
+    )
+
+
+def whole_transaction(*statements: str, is_durable: bool = True) -> str:
+    """Return complete statements as the text of one short transaction."""
     opening = _opening(_workers_limits(), outermost=True, is_durable=is_durable)
-    with connection.wrap_database_errors:
-        return _execute(connection.connection, ";\n".join((opening, *statements)))
+    return ";\n".join((opening, *statements))
+
+
+def session_settings() -> str:
+    """Return what tells a whole session what each short transaction is told, and its planner."""
+    limits = _workers_limits()
+    isolation = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED"
+    return (
+        f"{isolation}; SET statement_timeout = {limits.statement_ms};"
+        f" SET lock_timeout = {limits.lock_ms};"
+        # Planned while the table is small, it would read the table from end to end when it is big.
+        " SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan"
+    )
 
 
 def _run(connection: BaseDatabaseWrapper, text: str) -> list[Rows]:
@@ -128,11 +152,17 @@ def _execute(connection: psycopg.Connection[Any], text: str) -> set[int]:
         result = server.exec_(text.encode(encoding))
     except MemoryError:  # what libpq says of a statement that could not be sent
         raise psycopg.OperationalError(server.get_error_message(encoding)) from None
+    return ids_of(result, connection)
+
+
+def ids_of(result: PGresult, connection: psycopg.Connection[Any]) -> set[int]:
+    """Return the ids that libpq's answer has. Raises psycopg's errors."""
+    encoding = connection.info.encoding
     if result.status != pq.ExecStatus.TUPLES_OK:
         # Without a state it is libpq that complains: the server has gone, though the
         # connection's own status may not say so yet.
         state = result.error_field(pq.DiagnosticField.SQLSTATE)
-        if server.status == pq.ConnStatus.BAD or not state:
+        if connection.pgconn.status == pq.ConnStatus.BAD or not state:
             raise psycopg.OperationalError(result.get_error_message(encoding))
         raise psycopg.errors.error_from_result(result, encoding)
     return {int(result.get_value(place, 0) or 0) for place in range(result.ntuples)}

@@ -5,39 +5,70 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Sequence
 
+from django.utils import timezone
+
 from emails.recipients import accepted_by, outcome_of
 from emails.replies import read_reply
 from emails.streaming.ride import Ride
-from emails.streaming.steps import Step, StepName, write_steps
+from emails.streaming.steps import Step, StepName, going, sent, values_of
 from jobs.claims import Claim
+from jobs.claims.settlement import Settlement
+from jobs.writers import Writer
 
 Accepted = tuple[Ride, bytes]  # with the reply to its final dot
 
 
-def commit(*, sent: Sequence[Accepted], dots: Iterable[Ride], begun: Iterable[Ride]) -> set[int]:
+class Commit:
     """
-    Commit that mails are sent, that the final dots of others go out next, and that more begin.
+    That mails are sent, that the final dots of others go out next, and that more begin.
 
-    Returns the ids of those that this worker still held. If it raises, nothing was done.
+    On its way from the moment it is made.
     """
-    steps = [_plain(StepName.DOT, ride) for ride in dots]
-    steps += [_plain(StepName.BEGUN, ride) for ride in begun]
-    with contextlib.ExitStack() as stack:
+
+    def __init__(
+        self,
+        writer: Writer,
+        *,
+        sent: Sequence[Accepted],
+        dots: Sequence[Ride],
+        begun: Sequence[Ride],
+    ) -> None:
+        """Send it."""
+        self.sent = [ride for ride, _ in sent]
+        self._stay = [*dots, *begun]
+        self._writer = writer
+        self._settlements: list[Settlement] = []
+        with contextlib.ExitStack() as stack:
+            held = self._settle(stack)
+            at = timezone.now().isoformat()
+            steps = [going(StepName.DOT, ride) for ride in dots]
+            steps += [going(StepName.BEGUN, ride) for ride in begun]
+            steps += [_sent(ride, reply, at=at) for ride, reply in sent if ride.row_id in held]
+            self.is_waited_for = writer.begin(values_of(steps))
+            self._stack = stack.pop_all()
+
+    def finish(self) -> set[int]:
+        """
+        Wait for it; return the ids of those that this worker still held.
+
+        If it raises, nothing was done.
+        """
+        with self._stack:
+            changed = self._writer.answer()
+            for settlement in self._settlements:
+                settlement.changed = changed
+        for ride in self._stay:
+            if ride.row_id not in changed:
+                ride.claim.report_lost_among([ride.row_id], changed)
+        return changed
+
+    def _settle(self, stack: contextlib.ExitStack) -> set[int]:
         held: set[int] = set()
-        settlements = []
-        for claim, rides in _by_claim(ride for ride, _ in sent).items():
+        for claim, rides in _by_claim(self.sent).items():
             settlement = stack.enter_context(claim.settlement(ride.mail for ride in rides))
             held.update(settlement.ids)
-            settlements.append(settlement)
-        stays = len(steps)
-        steps += [_sent(ride, reply) for ride, reply in sent if ride.mail.pk in held]
-        changed = write_steps(steps) if steps else set()
-        for settlement in settlements:
-            settlement.changed = changed
-    for step in steps[:stays]:
-        if step.row_id not in changed:
-            step.claim.report_lost_among([step.row_id], changed)
-    return changed
+            self._settlements.append(settlement)
+        return held
 
 
 def _by_claim(rides: Iterable[Ride]) -> dict[Claim, list[Ride]]:
@@ -47,18 +78,7 @@ def _by_claim(rides: Iterable[Ride]) -> dict[Claim, list[Ride]]:
     return found
 
 
-def _plain(name: StepName, ride: Ride) -> Step:
-    return Step(name=name, claim=ride.claim, row_id=ride.mail.pk)
-
-
-def _sent(ride: Ride, raw: bytes) -> Step:
+def _sent(ride: Ride, raw: bytes, *, at: str) -> Step:
     reply = read_reply(raw)
-    recipients = accepted_by(ride.screened.recipients, reply)
-    return Step(
-        name=StepName.SENT,
-        claim=ride.claim,
-        row_id=ride.mail.pk,
-        recipients=recipients,
-        outcome=outcome_of(recipients),
-        code=reply.code,
-    )
+    recipients = accepted_by(ride.screened.recipients, reply, at=at)
+    return sent(ride, recipients, outcome=outcome_of(recipients), code=reply.code)

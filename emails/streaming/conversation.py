@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 
 from emails.smtp import Connection
 from emails.streaming.ride import Ride
-from emails.transactions import END_OF_MAIL, command_lines, size_limit, stuffed
+from emails.transactions import END_OF_MAIL, size_limit
 
 LONGEST_LINE = 8192  # as in smtplib
 
 
-@dataclass(kw_only=True, eq=False)
+@dataclass(kw_only=True, eq=False, slots=True)
 class Conversation:
     """One connection that is streamed over."""
 
@@ -36,6 +36,8 @@ class Conversation:
     out: bytes = b""  # what is to be written
     deadline: float = float("inf")
     heard: bytes = b""  # what is not a whole reply yet
+    is_pipelining: bool = field(init=False)
+    _size_limit: int = field(init=False)
     _commands: deque[bytes] = field(default_factory=deque)  # that wait for the reply to the last
     _due: int = 0  # replies to the commands of the mail that is going
 
@@ -58,7 +60,12 @@ class Conversation:
     @property
     def is_idle(self) -> bool:
         """Whether a mail may board here."""
-        return not self.rides
+        return (
+            self.ending is None
+            and self.going is None
+            and self.coming is None
+            and self.boarding is None
+        )
 
     @property
     def is_listening(self) -> bool:
@@ -85,14 +92,14 @@ class Conversation:
         self.going = ride
         ride.connection = self.connection
         self.connection.messages += 1
-        envelope = ride.envelope
-        lines = command_lines(envelope, envelope.recipients, self.connection.features)
-        self._due = len(lines)
+        ride.prepare(self.connection.features)
+        self._due = len(ride.lines)
         if self.is_pipelining:
-            self._say(ride, b"".join(lines))
+            self._say(ride, b"".join(ride.lines))
         else:
-            self._commands = deque(lines)
+            self._commands = deque(ride.lines)
             self._say(ride, self._commands.popleft())
+        self._expect()
 
     def end(self, following: Ride | None) -> None:
         """Say the final dot, and begin the mail that follows."""
@@ -105,6 +112,7 @@ class Conversation:
             self.begin(following)
         else:
             self.coming = following
+            self._expect()
 
     def drop_following(self) -> list[Ride]:
         """
@@ -134,23 +142,20 @@ class Conversation:
 
     def hear(self, data: bytes) -> None:
         """Take what the server said."""
-        self.heard += data
-        while not self.is_astray and (end := end_of_reply(self.heard)):
-            reply, self.heard = self.heard[:end], self.heard[end:]
-            self._take(reply)
-        self.is_astray |= len(self.heard) > LONGEST_LINE or (
-            not self.is_listening and bool(self.heard)
-        )
-
-    def _take(self, reply: bytes) -> None:
-        self.deadline = time.monotonic() + self.seconds_allowed
-        if self.ending is not None:
-            self._take_last(self.ending, reply)
-        elif self.going is not None and self._due:
-            self._take_next(self.going, reply)
-        else:  # out of turn
-            self.heard = reply + self.heard
+        heard, start = self.heard + data, 0
+        while not self.is_astray and (end := end_of_reply(heard, start)):
+            if self.ending is not None:
+                self._take_last(self.ending, heard[start:end])
+            elif self.going is not None and self._due:
+                self._take_next(self.going, heard[start:end])
+            else:  # out of turn
+                self.is_astray = True
+                break
+            start = end
+        self.heard = heard = heard[start:]
+        if heard and (len(heard) > LONGEST_LINE or not self.is_listening):
             self.is_astray = True
+        self._expect()
 
     def _take_last(self, ride: Ride, reply: bytes) -> None:
         ride.heard += reply
@@ -173,7 +178,7 @@ class Conversation:
         if self._due == 0:
             self.is_astray = not reply.startswith(b"354")
             if not self.is_astray:
-                self._say(ride, stuffed(ride.envelope.raw))
+                self._say(ride, ride.body)
         elif code_class(reply) != b"2":
             self.is_astray = True
         elif self._commands:
@@ -182,12 +187,14 @@ class Conversation:
     def _say(self, ride: Ride, data: bytes) -> None:
         ride.said += len(data)
         self.out += data
+
+    def _expect(self) -> None:
+        """Give the server its time from now on."""
         self.deadline = time.monotonic() + self.seconds_allowed
 
 
-def end_of_reply(heard: bytes) -> int:
-    """Return where the first reply ends (RFC 5321 §4.2.1); 0 while it is not whole."""
-    start = 0
+def end_of_reply(heard: bytes, start: int = 0) -> int:
+    """Return where a reply ends that begins there (RFC 5321 §4.2.1); 0 while it is not whole."""
     while (end := heard.find(b"\n", start) + 1) and heard[start + 3 : start + 4] == b"-":
         start = end
     return end

@@ -29,7 +29,7 @@ class Lines:
         self._lock = threading.Lock()
         self._opened: list[Connection | None] = []
         self._is_closed = False
-        self.bell, self._button = socket.socketpair()  # rings when one was opened
+        self.bell, self._button = socket.socketpair()  # rings when there is news
         self.bell.setblocking(False)  # noqa: FBT003
 
     def take_warm(self) -> Connection | None:
@@ -44,6 +44,12 @@ class Lines:
         """Have a connection opened, or asked whether it is still there; then the bell rings."""
         self.opening += 1
         self._submit(self._open)
+
+    def ring(self) -> None:
+        """Ring the bell: something else has come for the one who listens."""
+        with self._lock:
+            if not self._is_closed:
+                self._button.send(b"!")
 
     def take_opened(self) -> list[Connection]:
         """Return what was opened since the last time."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from emails.bodies import Bodies
 from emails.envelopes import Envelope
 from emails.models import EmailJob
 from emails.screening import Screened
 from emails.smtp import Connection
+from emails.transactions import command_lines, stuffed
 from jobs.claims import Claim
 
 LARGEST = 64 * 1024  # bytes; what is larger has a thread to itself
@@ -23,11 +25,24 @@ class Ride:
     mail: EmailJob
     envelope: Envelope
     screened: Screened
+    row_id: int
+    fence: str  # the row and the claim, as JSON
+    features: Mapping[str, str] | None = None  # of the server for which the next two are
+    lines: list[bytes] = field(default_factory=list)  # its commands
+    body: bytes = b""  # as it goes over the wire, without the final dot
     connection: Connection | None = None  # over which it has been said
     is_begun: bool = False  # which is committed
     said: int = 0  # bytes
     heard: bytes = b""
     dot_is_out: bool = False
+
+    def prepare(self, features: Mapping[str, str]) -> None:
+        """Write down what a server that offers this is told."""
+        if self.features is None:
+            self.body = stuffed(self.envelope.raw)
+        if self.features != features:
+            self.lines = command_lines(self.envelope, self.envelope.recipients, features)
+            self.features = features
 
 
 def ride_of(claim: Claim, mail: EmailJob, screened: Screened, bodies: Bodies) -> Ride | None:
@@ -41,7 +56,10 @@ def ride_of(claim: Claim, mail: EmailJob, screened: Screened, bodies: Bodies) ->
     if raw is None:
         return None
     envelope = Envelope(mail_from=mail.mail_from, recipients=addresses, raw=raw, name=str(mail.pk))
-    return Ride(claim=claim, mail=mail, envelope=envelope, screened=screened)
+    fence = f'"id":{mail.pk},"token":"{claim.token}"'
+    return Ride(
+        claim=claim, mail=mail, envelope=envelope, screened=screened, row_id=mail.pk, fence=fence
+    )
 
 
 def is_small(claim: Claim, mail: EmailJob) -> bool:

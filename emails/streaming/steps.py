@@ -1,28 +1,23 @@
-"""How far mails on their way have got, written down for all connections of a worker at once."""
+"""How far mails on their way have got, as the statement takes it that writes it down."""
 
 from __future__ import annotations
 
 import enum
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from operator import attrgetter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from django.db import connection
-
+from emails.streaming.ride import Ride
 from jobs import clock
-from jobs.claims import Claim
-from jobs.statements import Template, Variable, send_planned
-from jobs.transactions import write_shortly
+from jobs.statements import Template, Variable
 
-USING = "default"
 STEPS, IDS, NOW = Variable("steps"), Variable("ids"), Variable("now")
+Step = tuple[int, str]  # of one mail: its id, and the rest as JSON
 
 
-class StepName(enum.Enum):
+class StepName(enum.StrEnum):
     """What a mail has come to."""
 
     BEGUN = "begun"  # its first command goes out next
@@ -30,35 +25,26 @@ class StepName(enum.Enum):
     SENT = "sent"  # the server has taken it
 
 
-@dataclass(kw_only=True, slots=True)
-class Step:
-    """One step of one mail; for one that is sent, with what its row is to say of it."""
-
-    name: StepName
-    claim: Claim
-    row_id: int
-    recipients: Sequence[Mapping[str, Any]] | None = None
-    outcome: str | None = None
-    code: int | None = None
+def going(name: StepName, ride: Ride) -> Step:
+    """Return a step of a mail that stays on its way."""
+    return ride.row_id, f'{{{ride.fence},"name":"{name}"}}'
 
 
-def write_steps(steps: Sequence[Step]) -> set[int]:
-    """Commit steps of different mails; return the ids of those that their claims still hold."""
+def sent(ride: Ride, recipients: Sequence[Mapping[str, Any]], *, outcome: str, code: int) -> Step:
+    """Return the last step of a mail, with what its row is to say of it."""
+    said = f'"recipients":{json.dumps(recipients)},"outcome":"{outcome}","code":{code}'
+    return ride.row_id, f'{{{ride.fence},"name":"{StepName.SENT}",{said}}}'
+
+
+def values_of(steps: Iterable[Step]) -> dict[Variable, Any]:
+    """Return what the statement is given for steps of different mails."""
     # In the order in which a heartbeat locks the same rows: neither waits for the other in turn.
-    ordered = sorted(steps, key=attrgetter("row_id"))
-    values = {
-        STEPS: json.dumps([_as_row(step) for step in ordered]),
-        IDS: f"{{{','.join(str(step.row_id) for step in ordered)}}}",
+    ordered = sorted(steps)
+    return {
+        STEPS: f"[{','.join(text for _, text in ordered)}]",
+        IDS: f"{{{','.join(str(row_id) for row_id, _ in ordered)}}}",
         NOW: clock.frozen_at(),
     }
-    return send_planned(lambda text: write_shortly(USING, text), ADVANCE, values, connection)
-
-
-def _as_row(step: Step) -> dict[str, Any]:
-    row = {"id": step.row_id, "token": str(step.claim.token), "name": step.name.value}
-    if step.name is StepName.SENT:
-        row |= {"recipients": step.recipients, "outcome": step.outcome, "code": step.code}
-    return row
 
 
 def _read() -> Template:

@@ -1,6 +1,15 @@
 """Statements written out but for a few values, and kept planned by the server."""
 
-from jobs.statements.prepared import release, send_planned
+from jobs.statements.prepared import FORGOTTEN, is_own_session, release, send_planned
 from jobs.statements.template import Template, Variable, literal, make_template
 
-__all__ = ["Template", "Variable", "literal", "make_template", "release", "send_planned"]
+__all__ = [
+    "FORGOTTEN",
+    "Template",
+    "Variable",
+    "is_own_session",
+    "literal",
+    "make_template",
+    "release",
+    "send_planned",
+]

@@ -27,7 +27,8 @@ T = TypeVar("T")
 MOST_KEPT = 16
 # Planned while the table is small, it would read the table from end to end when it is big.
 _BY_INDEX = "SET LOCAL enable_seqscan = off; SET LOCAL plan_cache_mode = force_generic_plan"
-_FORGOTTEN = (postgres.InvalidSqlStatementName, postgres.FeatureNotSupported)
+# What a session says that knows a statement no more, or not for a table as it is now.
+FORGOTTEN = (postgres.InvalidSqlStatementName, postgres.FeatureNotSupported)
 _numbers = itertools.count(1)
 
 
@@ -78,11 +79,16 @@ def send_planned(
         try:
             return send(planned)
         except DatabaseError as error:
-            if not isinstance(error.__cause__, _FORGOTTEN):
+            if not isinstance(error.__cause__, FORGOTTEN):
                 raise
             # Forgotten, or its table has changed: nothing is prepared there any more.
             _session_of(connection).is_own = False
     return send(template.fill(values, connection))
+
+
+def is_own_session(connection: BaseDatabaseWrapper) -> bool:
+    """Say whether a connection is one session of the server, which no pooler gives to others."""
+    return _session_of(connection).is_own
 
 
 def release(template: Template, connection: BaseDatabaseWrapper) -> None:

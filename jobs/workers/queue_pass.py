@@ -103,21 +103,28 @@ class QueuePass:
         return False
 
     def _refill(self) -> None:
-        if self.context.woken.is_set():
-            self.context.woken.clear()
-            self.policy.pace.woken()
-            self._may_have_more = True
+        self._hear_wake_up()
         room = self._room()
         while self._may_have_more and room > 0 and not self.context.should_stop():
             claim = self.claim(limit=room)
             if claim is None:
                 self._may_have_more = False
                 return
-            self.context.tally(claimed=len(claim.rows))
-            with self._changed:
-                claim.follow = self._follow
-                self._unstarted.extend((claim, row) for row in claim.rows)
+            self._take_in(claim)
             room = self._room()
+
+    def _hear_wake_up(self) -> None:
+        if self.context.woken.is_set():
+            self.context.woken.clear()
+            self.policy.pace.woken()
+            self._may_have_more = True
+
+    def _take_in(self, claim: Claim) -> None:
+        """Have the rows of a claim wait for their turn."""
+        self.context.tally(claimed=len(claim.rows))
+        with self._changed:
+            claim.follow = self._follow
+            self._unstarted.extend((claim, row) for row in claim.rows)
 
     def _room(self) -> int:
         """Return how many rows may be claimed now."""

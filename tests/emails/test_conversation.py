@@ -62,7 +62,7 @@ def test_a_mail_that_was_taken_is_settled_as_by_an_attempt_of_its_own(states, te
     )
 
     settled = settle(recipients, result, attempts=0, max_attempts=5).recipients
-    streamed = accepted_by(recipients, reply)
+    streamed = accepted_by(recipients, reply, at="now")
 
     for one, other in zip(settled, streamed, strict=True):
         assert one | {"at": ""} == other | {"at": ""}

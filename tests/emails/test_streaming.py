@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import threading
 from collections import Counter
 
 import pytest
-from django.db import DataError, OperationalError, connection, connections
+from django.db import OperationalError, connection, connections
 from django.utils import timezone
 
 import emails.smtp
-import emails.streaming.commit
 from emails.models import EmailJob
 from emails.processor import MailWork
 from emails.streaming.steps import ADVANCE, IDS, NOW, STEPS
 from jobs.claims.holdings import holdings
+from jobs.writers import Writer
 from tests.conftest import wait_until
 from tests.emails.passes import HALF_A_SECOND, deliver, new_context, process_apart, queue
 from tests.emails.smtpd import CERTIFICATE, DROP, EVERYTHING, HANG
@@ -132,22 +134,31 @@ def test_a_recipient_that_was_refused_leaves_the_mail_to_the_others(serve):
     assert server.arguments("RCPT").count("good@example.com") == 1
 
 
-@pytest.mark.parametrize("error", [OperationalError("gone"), DataError("one bad value")])
-def test_what_cannot_be_committed_together_is_committed_one_by_one(serve, monkeypatch, error):
+def cut(writer):
+    """End a session of the database as a network does."""
+    with socket.socket(fileno=os.dup(writer.session.fileno())) as line:
+        line.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize("fails", ["connection cut", "bad value"])
+def test_what_cannot_be_committed_together_is_committed_one_by_one(serve, monkeypatch, fails):
     server = serve()
     mails = queue_many()
-    write, calls = emails.streaming.commit.write_steps, []
+    begin, calls = Writer.begin, []
 
-    def fail_once(steps):
-        calls.append(steps)
-        if len(calls) == 4:
-            raise error
-        return write(steps)
+    def fail_once(writer, values):
+        calls.append(values)
+        if len(calls) == 4 and fails == "connection cut":
+            cut(writer)
+        if len(calls) == 4 and fails == "bad value":
+            values = values | {STEPS: "[{"}
+        return begin(writer, values)
 
-    monkeypatch.setattr(emails.streaming.commit, "write_steps", fail_once)
+    monkeypatch.setattr(Writer, "begin", fail_once)
 
     assert deliver()["sent"] == MANY
 
+    assert len(calls) > 4
     assert states(mails) == ["sent"] * MANY
     assert sorted(mail.recipients for mail in server.mails) == sorted(
         (f"to{number}@example.com",) for number in range(MANY)
@@ -166,8 +177,9 @@ def test_a_mail_that_was_taken_away_is_not_sent_and_the_next_ones_are(serve):
 
     counts = deliver()
 
+    deliver()
     assert counts["lost"] == 1
-    # Given back, it was claimed again in the same pass, and sent once.
+    # Given back, it was claimed again, and sent once.
     assert states(mails) == ["sent"] * 6
     assert len(server.mails) == 6
 
