@@ -85,7 +85,7 @@ class Reply:
     text: str = ""  # one line, without control characters
 
     def __str__(self) -> str:
-        return " ".join(str(part) for part in (self.code, self.enhanced, self.text) if part)
+        return " ".join(filter(None, (str(self.code), self.enhanced, self.text)))
 
     @property
     def is_positive(self) -> bool:
@@ -95,18 +95,27 @@ class Reply:
 
 def parse_reply(code: int, raw: bytes) -> Reply:
     """Make a reply of the code and the text lines, as smtplib's getreply returns them."""
-    lines = raw.decode("utf-8", "replace").splitlines()
-    found = next((match[1] for match in map(ENHANCED.match, lines) if match), "")
-    text = " ".join(ENHANCED.sub("", line, count=1) for line in lines)
-    if not text.isprintable():
-        text = "".join(character if character.isprintable() else " " for character in text)
-    return Reply(code=code, enhanced=found, text=" ".join(text.split())[:LONGEST_TEXT])
+    text = raw.decode("utf-8", "replace")
+    if text.isprintable():  # so it is one line: most are, and a mail waits for each
+        enhanced, text = _parted(text)
+    else:
+        parts = [_parted(line) for line in text.splitlines()]
+        enhanced = next((found for found, _ in parts if found), "")
+        joined = " ".join(rest for _, rest in parts)
+        text = "".join(character if character.isprintable() else " " for character in joined)
+    return Reply(code=code, enhanced=enhanced, text=" ".join(text.split())[:LONGEST_TEXT])
+
+
+def _parted(line: str) -> tuple[str, str]:
+    found = ENHANCED.match(line)
+    return (found[1], line[found.end() :]) if found else ("", line)
 
 
 def read_reply(raw: bytes) -> Reply:
     """Make a reply of its lines as they came, each with its code."""
     lines = raw.splitlines()
-    return parse_reply(int(lines[-1][:3]), b"\n".join(line[4:].strip() for line in lines))
+    said = lines[0][4:].strip() if len(lines) == 1 else b"\n".join(x[4:].strip() for x in lines)
+    return parse_reply(int(lines[-1][:3]), said)
 
 
 def classify(stage: Stage, reply: Reply) -> Outcome:

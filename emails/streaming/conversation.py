@@ -8,6 +8,7 @@ leads astray: from there on the mail is a matter of ``emails.transactions``, whi
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections import deque
@@ -18,6 +19,7 @@ from emails.streaming.ride import Ride
 from emails.transactions import END_OF_MAIL, size_limit
 
 LONGEST_LINE = 8192  # as in smtplib
+ONE_LINE = re.compile(rb"([0-9])[0-9]{2}(?:[ \r][^\n]*)?\n")  # a reply as nearly all are
 
 
 @dataclass(kw_only=True, eq=False, slots=True)
@@ -143,11 +145,17 @@ class Conversation:
     def hear(self, data: bytes) -> None:
         """Take what the server said."""
         heard, start = self.heard + data, 0
-        while not self.is_astray and (end := end_of_reply(heard, start)):
+        while not self.is_astray:
+            found = ONE_LINE.match(heard, start)
+            end = found.end() if found else end_of_reply(heard, start)
+            if not end:
+                break
+            reply = heard[start:end]
+            kind = found[1] if found else code_class(reply)
             if self.ending is not None:
-                self._take_last(self.ending, heard[start:end])
+                self._take_last(self.ending, reply, kind)
             elif self.going is not None and self._due:
-                self._take_next(self.going, heard[start:end])
+                self._take_next(self.going, reply, kind)
             else:  # out of turn
                 self.is_astray = True
                 break
@@ -157,10 +165,10 @@ class Conversation:
             self.is_astray = True
         self._expect()
 
-    def _take_last(self, ride: Ride, reply: bytes) -> None:
+    def _take_last(self, ride: Ride, reply: bytes, kind: bytes) -> None:
         ride.heard += reply
         self.ending = None
-        if code_class(reply) == b"2":
+        if kind == b"2":
             self.accepted.append((ride, reply))
         else:
             self.refused.append(ride)
@@ -172,14 +180,14 @@ class Conversation:
             following, self.coming = self.coming, None
             self.begin(following)
 
-    def _take_next(self, ride: Ride, reply: bytes) -> None:
+    def _take_next(self, ride: Ride, reply: bytes, kind: bytes) -> None:
         ride.heard += reply
         self._due -= 1
         if self._due == 0:
             self.is_astray = not reply.startswith(b"354")
             if not self.is_astray:
                 self._say(ride, ride.body)
-        elif code_class(reply) != b"2":
+        elif kind != b"2":
             self.is_astray = True
         elif self._commands:
             self._say(ride, self._commands.popleft())

@@ -48,20 +48,26 @@ class Ride:
 def ride_of(claim: Claim, mail: EmailJob, screened: Screened, bodies: Bodies) -> Ride | None:
     """Return a mail as it can be streamed; None if it needs a transaction of its own."""
     addresses = screened.to_try
-    if not addresses or len(set(addresses)) != len(addresses):
+    if not addresses or (len(addresses) > 1 and len(set(addresses)) != len(addresses)):
         return None
-    if not all(map(str.isascii, (mail.mail_from, *addresses))):
+    if not (mail.mail_from.isascii() and all(address.isascii() for address in addresses)):
         return None
     raw = bodies.take(mail)
     if raw is None:
         return None
-    envelope = Envelope(mail_from=mail.mail_from, recipients=addresses, raw=raw, name=str(mail.pk))
-    fence = f'"id":{mail.pk},"token":"{claim.token}"'
+    row_id: int = mail.id
     return Ride(
-        claim=claim, mail=mail, envelope=envelope, screened=screened, row_id=mail.pk, fence=fence
+        claim=claim,
+        mail=mail,
+        envelope=Envelope(
+            mail_from=mail.mail_from, recipients=addresses, raw=raw, name=str(row_id)
+        ),
+        screened=screened,
+        row_id=row_id,
+        fence=f'"id":{row_id},"token":"{claim.token_text}"',
     )
 
 
-def is_small(claim: Claim, mail: EmailJob) -> bool:
+def is_small(mail: EmailJob) -> bool:
     """Say whether a claimed mail is worth to be looked at for that."""
-    return not claim.suspect and mail.size <= LARGEST and len(mail.recipients) <= MOST_RECIPIENTS
+    return mail.size <= LARGEST and len(mail.recipients) <= MOST_RECIPIENTS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
@@ -15,6 +14,7 @@ from emails.delivery import SMTPTransport
 from emails.models import EmailJob
 from emails.streaming.feeder import Feeder
 from emails.streaming.lines import Lines
+from emails.streaming.lounge import Lounge
 from emails.streaming.ongoing import Ongoing
 from emails.streaming.ride import Ride, is_small
 from emails.streaming.stream import Stream
@@ -26,8 +26,8 @@ from jobs.workers.queue_pass import LOOK_SECONDS
 if TYPE_CHECKING:
     from emails.processor import MailWork
 
+TURNS_SECONDS = 0.02  # in which the stream has this thread for itself
 FEW = 60  # of what waits to be streamed; then more is claimed
-FRESH_SECONDS = 0.25  # what was made ready longer ago is looked at again
 
 
 class StreamingPass(MailPass):
@@ -43,8 +43,7 @@ class StreamingPass(MailPass):
         super().__init__(context, policy, work)
         self._lines = Lines(transport.pool, submit=self._threads.submit)
         self._stream = Stream(self._lines, self)
-        self._to_stream: set[int] = set()  # of what has not begun
-        self._coming: dict[int, tuple[float, Ride]] = {}  # of those, with the time
+        self._lounge = Lounge(work.ride_of, self._turn_away)
         self._feeder = Feeder(self._threads.submit, self._lines.ring)
 
     def run(self) -> None:
@@ -58,46 +57,16 @@ class StreamingPass(MailPass):
 
     def next(self) -> Ride | None:
         """Return the next mail to be streamed."""
-        while not (self.context.should_stop() or self.is_held):
-            with self._changed:
-                taken = self._taken(to_stream=True)
-            if taken is None:
-                return None
-            claim, mail = taken
-            if not claim.holds(mail):
-                continue
-            ride = None
-            try:
-                ride = self._ride_of(claim, cast("EmailJob", mail))
-            finally:
-                if ride is None:
-                    with self._changed:
-                        self._unstarted.append(taken)
-            if ride is not None:
-                self._moved_at = time.monotonic()
-                return ride
-        return None
+        if self.context.should_stop() or self.is_held:
+            return None
+        ride = self._lounge.next()
+        if ride is not None:
+            self._moved_at = time.monotonic()
+        return ride
 
     def coming(self, count: int) -> list[Ride]:
         """Return mails that will be next and of which this was not told before."""
-        found = []
-        with self._changed:
-            following = list(itertools.islice(self._unstarted, count))
-        for claim, mail in following:
-            if mail.pk in self._to_stream and mail.pk not in self._coming and claim.holds(mail):
-                ride = self._mail_work.ride_of(claim, cast("EmailJob", mail))
-                if ride is None:
-                    self._to_stream.discard(mail.pk)
-                else:
-                    self._coming[mail.pk] = (time.monotonic(), ride)
-                    found.append(ride)
-        return found
-
-    def _ride_of(self, claim: Claim, mail: EmailJob) -> Ride | None:
-        made_at, ride = self._coming.pop(mail.pk, (0.0, None))
-        if ride is not None and time.monotonic() - made_at < FRESH_SECONDS:
-            return ride
-        return self._mail_work.ride_of(claim, mail)
+        return self._lounge.make_ready(count)
 
     def departs(self, ride: Ride) -> None:
         """Note that a server may have a mail from now on."""
@@ -127,6 +96,7 @@ class StreamingPass(MailPass):
         finally:
             with contextlib.suppress(DatabaseError, InterfaceError):
                 self._take_fed()
+            self._turn_all_away()
 
     def _refill(self) -> None:
         if self._feeder.has_answer:
@@ -137,7 +107,7 @@ class StreamingPass(MailPass):
             super()._refill()
             return
         self._hear_wake_up()
-        if self._may_have_more and len(self._unstarted) < FEW and not self._is_stalled():
+        if self._may_have_more and len(self._lounge) < FEW and not self._is_stalled():
             self._feeder.start(lambda: self.claim(limit=self.policy.batch))
 
     def _take_fed(self) -> None:
@@ -150,32 +120,37 @@ class StreamingPass(MailPass):
         else:
             self._take_in(claim)
 
-    def _take_in(self, claim: Claim) -> None:
-        super()._take_in(claim)
+    def _line_up(self, claim: Claim) -> None:
         # A mail that tries a paused channel has a thread: it makes one connection, not two.
-        if not (self._channel.is_probe or self._lines.is_down):
-            mails = cast("Sequence[EmailJob]", claim.rows)
-            self._to_stream.update(mail.pk for mail in mails if is_small(claim, mail))
+        is_streaming = not (claim.suspect or self._channel.is_probe or self._lines.is_down)
+        for mail in cast("Sequence[EmailJob]", claim.rows):
+            if is_streaming and is_small(mail):
+                self._lounge.add((claim, mail))
+            else:
+                self._unstarted.append((claim, mail))
+
+    def _room(self) -> int:
+        return 0 if self._lounge else super()._room()
 
     def _dispatch(self) -> None:
         if self._lines.is_down:  # threads find out why, and what is to be done about it
-            self._to_stream.clear()
+            self._turn_all_away()
         free = self._threads.size - len(self._in_flight)
-        self._stream.resize(waiting=len(self._to_stream), most=free)
+        self._stream.resize(waiting=len(self._lounge), most=free)
         super()._dispatch()
 
-    def _take_unstarted(self) -> tuple[Claim, QueueRow] | None:
-        return self._taken(to_stream=False)
+    def _turn_away(self, claimed: tuple[Claim, QueueRow]) -> None:
+        """Have a mail wait for a thread."""
+        with self._changed:
+            self._unstarted.append(claimed)
 
-    def _taken(self, *, to_stream: bool) -> tuple[Claim, QueueRow] | None:
-        if not to_stream and len(self._to_stream) == len(self._unstarted):
-            return None
-        for place, (claim, row) in enumerate(self._unstarted):
-            if (row.pk in self._to_stream) is to_stream:
-                del self._unstarted[place]
-                self._to_stream.discard(row.pk)
-                return claim, row
-        return None
+    def _turn_all_away(self) -> None:
+        for claimed in self._lounge.clear():
+            self._turn_away(claimed)
+
+    @property
+    def _is_waiting(self) -> bool:
+        return bool(self._lounge) or super()._is_waiting
 
     @property
     def _in_work(self) -> int:
@@ -186,15 +161,22 @@ class StreamingPass(MailPass):
 
     def _wait(self) -> None:
         is_busy = self._stream.is_busy or self._lines.opening or self._feeder.is_busy
-        if is_busy or (self._to_stream and self._stream.size):
-            self._stream.turn(0.0 if self.context.woken.is_set() else LOOK_SECONDS)
-        else:
+        if not (is_busy or (self._lounge and self._stream.size)):
             super()._wait()
+            return
+        until = time.monotonic() + TURNS_SECONDS
+        self._stream.turn(0.0 if self.context.woken.is_set() else LOOK_SECONDS)
+        while self._has_only_to_turn() and time.monotonic() < until:
+            self._stream.turn(LOOK_SECONDS)
+
+    def _has_only_to_turn(self) -> bool:
+        """Say whether nothing but the stream needs this thread now."""
+        is_fed = len(self._lounge) >= FEW or (self._feeder.is_busy and not self._feeder.has_answer)
+        return is_fed and self._stream.is_busy and not self._unstarted and not self._in_flight
 
     def _release_unstarted(self) -> None:
+        self._turn_all_away()
         super()._release_unstarted()
-        self._to_stream.clear()
-        self._coming.clear()
 
     def _stop(self) -> None:
         self._take_fed()

@@ -72,6 +72,7 @@ class Claim:
     ) -> None:
         self.policy = policy
         self.token = token
+        self.token_text = str(token)
         self.rows = list(rows)
         self.suspect = suspect
         # When the database was last asked to claim or refresh the rows; monotonic.

@@ -75,7 +75,7 @@ class QueuePass:
             self._refill()
             if self.is_held:
                 self._release_unstarted()
-            elif self._unstarted and self._is_stalled():
+            elif self._is_waiting and self._is_stalled():
                 self._share_unstarted()
             self._dispatch()
             if not buried:
@@ -88,7 +88,7 @@ class QueuePass:
         self._stop()
 
     def _is_done(self) -> bool:
-        if self._in_flight or self._unstarted:
+        if self._in_flight or self._is_waiting:
             return False
         # Asked last: a row in flight may have woken the pass before it ended.
         return not self._may_have_more and not self.context.woken.is_set()
@@ -124,7 +124,11 @@ class QueuePass:
         self.context.tally(claimed=len(claim.rows))
         with self._changed:
             claim.follow = self._follow
-            self._unstarted.extend((claim, row) for row in claim.rows)
+            self._line_up(claim)
+
+    def _line_up(self, claim: Claim) -> None:
+        """Put rows in the line. Overridden where there is more than one."""
+        self._unstarted.extend((claim, row) for row in claim.rows)
 
     def _room(self) -> int:
         """Return how many rows may be claimed now."""
@@ -144,6 +148,11 @@ class QueuePass:
     def _in_work(self) -> int:
         """How many rows are worked on."""
         return len(self._in_flight)
+
+    @property
+    def _is_waiting(self) -> bool:
+        """Whether rows wait for their turn."""
+        return bool(self._unstarted)
 
     def _share_unstarted(self) -> None:
         """Give back what waits behind rows that take long, and tell other workers of it."""
