@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Sequence
 
-from django.utils import timezone
-
 from emails.recipients import accepted_by, outcome_of
 from emails.replies import read_reply
 from emails.streaming.ride import Ride
@@ -15,7 +13,7 @@ from jobs.claims import Claim
 from jobs.claims.settlement import Settlement
 from jobs.writers import Writer
 
-Accepted = tuple[Ride, bytes]  # with the reply to its final dot
+Arrived = tuple[Ride, Step]  # with what is to be written of it
 
 
 class Commit:
@@ -29,7 +27,7 @@ class Commit:
         self,
         writer: Writer,
         *,
-        sent: Sequence[Accepted],
+        sent: Sequence[Arrived],
         dots: Sequence[Ride],
         begun: Sequence[Ride],
     ) -> None:
@@ -40,10 +38,9 @@ class Commit:
         self._settlements: list[Settlement] = []
         with contextlib.ExitStack() as stack:
             held = self._settle(stack)
-            at = timezone.now().isoformat()
             steps = [going(StepName.DOT, ride) for ride in dots]
             steps += [going(StepName.BEGUN, ride) for ride in begun]
-            steps += [_sent(ride, reply, at=at) for ride, reply in sent if ride.row_id in held]
+            steps += [step for ride, step in sent if ride.row_id in held]
             self.is_waited_for = writer.begin(values_of(steps))
             self._stack = stack.pop_all()
 
@@ -78,7 +75,8 @@ def _by_claim(rides: Iterable[Ride]) -> dict[Claim, list[Ride]]:
     return found
 
 
-def _sent(ride: Ride, raw: bytes, *, at: str) -> Step:
+def arrival(ride: Ride, raw: bytes, *, at: str) -> Step:
+    """Return the last step of a mail, to whose final dot the server has said this then."""
     reply = read_reply(raw)
     recipients = accepted_by(ride.screened.recipients, reply, at=at)
     return sent(ride, recipients, outcome=outcome_of(recipients), code=reply.code)

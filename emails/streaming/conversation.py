@@ -72,7 +72,7 @@ class Conversation:
     @property
     def is_listening(self) -> bool:
         """Whether the server is to say something next, or to take what is said."""
-        return self.ending is not None or bool(self._due or self.out)
+        return self.ending is not None or self.is_stuck or bool(self._due)
 
     def is_overdue(self, now: float) -> bool:
         """Whether the server has taken longer for its reply than it may."""
@@ -80,8 +80,8 @@ class Conversation:
 
     @property
     def wants_dot(self) -> bool:
-        """Whether all of a mail is said but its final dot."""
-        return self.going is not None and not (self._due or self.out or self.ending)
+        """Whether all of a mail is said but its final dot, or will be in a moment."""
+        return self.going is not None and not self.is_listening
 
     @property
     def seconds_allowed(self) -> float:

@@ -14,10 +14,12 @@ from collections.abc import Sequence
 from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
 from typing import Protocol
 
+from django.utils import timezone
+
 from emails.pool import MOST_MESSAGES
 from emails.smtp import Connection
 from emails.smtp_client import Transcript
-from emails.streaming.commit import Accepted, Commit
+from emails.streaming.commit import Arrived, Commit, arrival
 from emails.streaming.conversation import Conversation
 from emails.streaming.lines import Lines
 from emails.streaming.ongoing import Ongoing
@@ -65,7 +67,7 @@ class Stream:
         self._conversations: dict[Connection, Conversation] = {}
         self._selector = DefaultSelector()
         self._selector.register(lines.bell, EVENT_READ)
-        self._accepted: list[Accepted] = []
+        self._accepted: list[Arrived] = []
         self._writer = Writer(USING, ADVANCE)
         self._session: object = None  # of the writer, which is listened to
         self._writer_fd = -1
@@ -74,6 +76,7 @@ class Stream:
         self._muted: set[Conversation] = set()  # of those, which are heard again then
         self._ready_since: float | None = None
         self._looked_at = 0.0
+        self._at = ""  # when servers were listened to
         self._most = 0
 
     @property
@@ -123,14 +126,19 @@ class Stream:
         if self._commit is None:
             self._board()
             seconds = self._commit_in_time(seconds)
+        # Written to servers while the database writes: only the final dots wait for it.
+        for each in [each for each in self._conversations.values() if each.out]:
+            if not each.is_stuck:
+                self._say(each)
         if self._commit is not None:
             self._prepare()
         self._listen(seconds)
 
     def halt(self) -> None:
         """Wait for what is being written, and say nothing more."""
-        if self._commit is not None:
-            self._take_answer(self._commit)
+        commit = self._commit
+        if commit is not None:
+            self._conclude(commit, self._take_answer(commit))
 
     def drop_following(self) -> list[Ride]:
         """Return the mails that wait behind others, and do not send them."""
@@ -212,26 +220,33 @@ class Stream:
             muted = {each for each in waiting if each.connection.is_gone()}
         changed = self._take_answer(commit)
         for each in waiting:
+            if each.connection not in self._conversations:
+                continue  # it broke off meanwhile
             if changed is None:
                 self._part(each)
             else:
                 self._go_on(each, changed, has_hung_up=each in muted)
+        self._conclude(commit, changed)
 
     def _take_answer(self, commit: Commit) -> set[int] | None:
         """Return the ids of the mails that go on; None if nothing was written."""
         self._commit = None
         try:
-            changed = commit.finish()
+            return commit.finish()
         except Exception as error:  # noqa: BLE001 (what cannot be written together may be alone)
             logger.warning("steps_not_written error=%s", type(error).__name__)
+            return None
+
+    def _conclude(self, commit: Commit, changed: set[int] | None) -> None:
+        """Account for the mails that were to be sent; nobody waits for that."""
+        if changed is None:
             for ride in commit.sent:
                 self._stray(ride, is_over=True)
-            return None
+            return
         self._passengers.arrived([ride for ride in commit.sent if ride.row_id in changed])
         for ride in commit.sent:
             if ride.row_id not in changed:
                 self._passengers.lost(ride)
-        return changed
 
     def _go_on(self, each: Conversation, changed: set[int], *, has_hung_up: bool) -> None:
         """Say what has been waiting for the commit."""
@@ -278,7 +293,8 @@ class Stream:
 
     def _listen(self, seconds: float) -> None:
         is_written = False
-        for key, _ in self._selector.select(seconds):
+        self._at = timezone.now().isoformat()
+        for key, ready in self._selector.select(seconds):
             if key.data is None:
                 for connection in self._lines.take_opened():
                     self._add(connection)
@@ -286,6 +302,8 @@ class Stream:
                 is_written = self._writer.is_answered()
                 if self._commit is None:  # its server takes leave
                     self._stop_listening_to_writer()
+            elif ready == EVENT_WRITE:
+                self._say(key.data)
             elif key.data in self._held_up:
                 self._selector.unregister(key.data.connection)
                 self._muted.add(key.data)
@@ -307,14 +325,13 @@ class Stream:
         data, end = self._lines.read(each.connection)
         if data:
             each.hear(data)
-        self._accepted += each.accepted
+        for ride, reply in each.accepted:
+            self._accepted.append((ride, arrival(ride, reply, at=self._at)))
         for ride in each.refused:
             self._stray(ride, is_over=True)
         each.accepted, each.refused = [], []
         if end is not None or each.is_astray:
             self._part(each, end=end)
-        else:
-            self._say(each)
 
     def _say(self, each: Conversation) -> None:
         if not each.out and not each.is_stuck:
