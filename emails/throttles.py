@@ -45,6 +45,11 @@ class Throttles:
         with self._lock:
             self._until = found
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no domain is held back."""
+        return not self._until
+
     def seconds_left(self, domain: str) -> float:
         """Return how long a domain must be left alone; 0 for one that may be tried."""
         until = self._until.get(domain.lower())

@@ -21,10 +21,17 @@ class Lounge:
         self,
         ride_of: Callable[[Claim, EmailJob], Ride | None],
         turn_away: Callable[[Claimed], None],
+        is_settled: Callable[[], bool],
     ) -> None:
-        """Wait for rides that `ride_of` makes; a mail for which it makes none is turned away."""
+        """
+        Wait for rides that `ride_of` makes; a mail for which it makes none is turned away.
+
+        What was made ready is looked at again while something is not settled that may hold
+        it back, such as a domain that was throttled meanwhile.
+        """
         self._ride_of = ride_of
         self._turn_away = turn_away
+        self._is_settled = is_settled
         self._ready: deque[tuple[float, Ride]] = deque()  # with the time
         self._others: deque[Claimed] = deque()  # behind those
 
@@ -41,7 +48,7 @@ class Lounge:
         while self._ready or self._others:
             if self._ready:
                 made_at, ride = self._ready.popleft()
-                if time.monotonic() - made_at >= FRESH_SECONDS:
+                if time.monotonic() - made_at >= FRESH_SECONDS or not self._is_settled():
                     self._others.appendleft((ride.claim, ride.mail))
                     continue
             else:

@@ -220,7 +220,7 @@ class Stream:
             muted = {each for each in waiting if each.connection.is_gone()}
         changed = self._take_answer(commit)
         for each in waiting:
-            if each.connection not in self._conversations:
+            if self._conversations.get(each.connection) is not each:
                 continue  # it broke off meanwhile
             if changed is None:
                 self._part(each)

@@ -43,7 +43,9 @@ class StreamingPass(MailPass):
         super().__init__(context, policy, work)
         self._lines = Lines(transport.pool, submit=self._threads.submit)
         self._stream = Stream(self._lines, self)
-        self._lounge = Lounge(work.ride_of, self._turn_away)
+        self._lounge = Lounge(
+            work.ride_of, self._turn_away, is_settled=lambda: work.throttles.is_empty
+        )
         self._feeder = Feeder(self._threads.submit, self._lines.ring)
 
     def run(self) -> None:
@@ -136,8 +138,14 @@ class StreamingPass(MailPass):
         if self._lines.is_down:  # threads find out why, and what is to be done about it
             self._turn_all_away()
         free = self._threads.size - len(self._in_flight)
-        self._stream.resize(waiting=len(self._lounge), most=free)
+        most = free - min(free, len(self._unstarted))
+        self._stream.resize(waiting=len(self._lounge), most=most)
         super()._dispatch()
+
+    def _begin_next(self, *, ending: int = 0) -> tuple[Claim, QueueRow] | None:
+        # One thread for each connection of the stream stays free: a mail that leaves it there
+        # keeps its connection, and must not wait behind one that waits for a connection.
+        return super()._begin_next(ending=ending - self._stream.size)
 
     def _turn_away(self, claimed: tuple[Claim, QueueRow]) -> None:
         """Have a mail wait for a thread."""

@@ -283,3 +283,16 @@ def test_the_steps_of_mails_find_their_rows_by_id_in_a_big_table(db):
 
     assert "Index Scan using email_jobs_pkey" in plan
     assert "Seq Scan" not in plan
+
+
+@pytest.mark.timeout(30)
+def test_a_mail_that_needs_a_thread_and_an_odd_answer_do_not_wait_for_each_other(serve):
+    server = serve(lambda step: "451 4.3.0 later" if step.stage == "MAIL" and step.mail < 3 else None)
+    queue_many(2)
+    queue("big@example.com", body="x" * 100_000)
+    queue_many(2)
+
+    counts = deliver()
+
+    assert sum(counts[each] for each in ("sent", "failed")) == 5
+    assert "big@example.com" in server.arguments("RCPT") or counts["failed"] > 0
