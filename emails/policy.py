@@ -41,6 +41,7 @@ def _policy(
         sort=(F("priority").desc(), Coalesce("next_retry_at", "created_at").asc()),
         batch=BATCH,
         handlers=connections,
+        further_connections=1,  # that marks are written over, beside what is streamed
         backoff_ms=backoff_ms,
         done_status="sent",
         on_claim={

@@ -24,6 +24,8 @@ from jobs.transactions import (
 Values = Mapping[Variable, Any]
 Session = psycopg.Connection[Any]
 STATEMENT = b"engineroom_writer"
+# So many writes go over the caller's connection: to open another takes as long as they do.
+FEW = 8
 
 
 class Writer:
@@ -35,11 +37,12 @@ class Writer:
     """
 
     def __init__(self, using: str, template: Template) -> None:
-        """Prepare for a statement that returns ids; the first write connects."""
+        """Prepare for a statement that returns ids; it connects when there is much to write."""
         self._using = using
         self._template = template
         self._connection: BaseDatabaseWrapper = connections[using].copy()
         self._is_prepared = False
+        self._written = 0
         self._take: Callable[[], set[int]] | None = None
         self._last: PGresult | None = None
 
@@ -53,13 +56,14 @@ class Writer:
         """
         Send a write; what goes wrong is raised where its answer is taken.
 
-        Returns whether its answer is waited for: it is there at once where the caller has a
-        transaction open, of which the write is to be a part, and where somebody listens in.
+        Returns whether its answer is waited for: it is there at once of the first few, and
+        where the caller has a transaction open, of which the write is to be a part, or
+        somebody listens in.
         """
         caller = connections[self._using]
-        if not goes_straight(caller):
-            found = self._write_at_once(values, caller)
-            self._take = lambda: found
+        self._written += 1
+        if self._written <= FEW or not goes_straight(caller):
+            self._take = self._write_at_once(values, caller)
             return False
         try:
             self._send(values)
@@ -95,11 +99,15 @@ class Writer:
         self._take = None
         self._disconnect()
 
-    def _write_at_once(self, values: Values, caller: BaseDatabaseWrapper) -> set[int]:
+    def _write_at_once(self, values: Values, caller: BaseDatabaseWrapper) -> Callable[[], set[int]]:
         def send(text: str) -> set[int]:
             return write_shortly(self._using, text)
 
-        return send_planned(send, self._template, values, caller)
+        try:
+            found = send_planned(send, self._template, values, caller)
+        except (DatabaseError, InterfaceError) as error:
+            return _raising(error)
+        return lambda: found
 
     def _send(self, values: Values) -> None:
         connection = self._connection
@@ -150,7 +158,10 @@ class Writer:
 
     def _disconnect(self) -> None:
         self._last = None
+        session = self._connection.connection
         with contextlib.suppress(DatabaseError, InterfaceError):
+            if session is not None:
+                session.close()  # so that Django's pool, if there is one, lends it to nobody
             self._connection.close()
 
 

@@ -103,6 +103,8 @@ class ClaimPolicy:
     order_key: str | None = None
     batch: int = 50  # rows of one claim, at most
     handlers: int = 1  # rows in work at a time, in one process
+    # Connections to the database that a pass takes beside its own and its handlers'.
+    further_connections: int = 0
     # Rows in work at a time over all processes; None: no more than their handlers.
     most_in_work: int | None = None
     # The handler takes a whole claim at once, so all of it has begun when it is claimed.

@@ -126,11 +126,10 @@ class WorkerProcess:
     @property
     def connections(self) -> int:
         """Return how many database connections this process opens at most."""
-        handlers = sum(
-            loop.declaration.policy().handlers
-            for loop in self._loops.values()
-            if loop.declaration.policy
-        )
+        policies = [
+            loop.declaration.policy() for loop in self._loops.values() if loop.declaration.policy
+        ]
+        handlers = sum(each.handlers + each.further_connections for each in policies)
         heartbeat, listener, notifier_ = 1, 2, 1
         web = self._web.connections if self._web else 0
         singletons = 1 + self._conductor.threads.size
