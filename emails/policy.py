@@ -13,6 +13,21 @@ from jobs.claims import ClaimPolicy, Counts, StaleAfter
 from jobs.conf import CLAIM_STALE_MS, RETRY_BACKOFF_MS
 
 BATCH = 100
+# What is needed to send a mail; of what else its row says the claim reads nothing.
+READ_TO_SEND = (
+    "attempts",
+    "max_attempts",
+    "interruptions",
+    "claimed_at",
+    "created_at",
+    "expires_at",
+    "last_error",
+    "recipients",
+    "mail_from",
+    "size",
+    "is_list_mail",
+    "list_name",
+)
 
 
 def email_policy() -> ClaimPolicy:
@@ -44,6 +59,7 @@ def _policy(
         further_connections=1,  # that marks are written over, beside what is streamed
         backoff_ms=backoff_ms,
         done_status="sent",
+        columns=READ_TO_SEND,
         on_claim={
             # Its worker died between the final dot and the answer: the server may have it.
             "possible_duplicate": in_doubt(),

@@ -78,7 +78,8 @@ class Claim:
         # When the database was last asked to claim or refresh the rows; monotonic.
         self._refreshed = time.monotonic() if claimed is None else claimed
         self._lock = threading.Lock()
-        self.held: dict[int, QueueRow] = {row.pk: row for row in rows}
+        key = policy.model._meta.pk.attname  # row.pk looks it up for each row
+        self.held: dict[int, QueueRow] = {getattr(row, key): row for row in rows}
         # Rows whose last write is under way: nobody else ends or refreshes them meanwhile.
         self._settling: set[int] = set()
         self._begun_ahead: set[int] = set()

@@ -122,7 +122,9 @@ class ClaimPolicy:
     on_bury: Mapping[str, Combinable | Any] = field(default_factory=dict)
     # Told of dead letters once they are committed, in place of the line in the log.
     on_dead: Callable[[Sequence[int]], None] | None = None
-    # Columns to read; all by default. The primary key is always read.
+    # Fields to read, all by default; others are read when they are asked for, a query each.
+    # Always there: the primary key, the attempts, and what the claim writes that is no
+    # instant of the database's.
     columns: tuple[str, ...] | None = None
     # Rows left out in other ways than a Q can say are claimed through another alias.
     using: str = "default"

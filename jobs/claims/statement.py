@@ -11,7 +11,7 @@ pending rows, 0.9 ms in this form). The UPDATE finds its rows by an array of the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ from psycopg import sql
 
 from jobs import clock
 from jobs.claims import ordering
-from jobs.claims.hydration import Hydration
+from jobs.claims.hydration import Hydration, converter_of
 from jobs.claims.limit import in_work
 from jobs.claims.policy import Arm, ClaimPolicy, Counts, Lease
 from jobs.claims.writes import TOKEN, compile_assignments
@@ -41,6 +41,8 @@ class ClaimStatement:
     template: Template
     # Where the columns of the order stand, if claims can go on where the last one ended.
     order_places: tuple[int, ...]
+    # What the claim itself has written into each row, or the variable that it has.
+    known: Mapping[str, Any]
     hydration: Hydration
 
 
@@ -111,9 +113,11 @@ def _compile(policy: ClaimPolicy, form: ClaimForm) -> ClaimStatement:
     room, values = _room(policy, form.limit)
     parts.append(_united(policy, names, room))
     parameters += values
-    assignments, values = _assignments(policy)
+    written = _written(policy)
+    assignments, values = compile_assignments(policy, written)
     parameters += values
-    fields = _fields(policy)
+    known = _known(written)
+    fields = _fields(policy, known)
     lowest = "(SELECT id FROM lowest), " if policy.order_key is not None else ""
     statement = sql.SQL(
         "WITH {ctes}\nUPDATE {queue} SET {assignments}\nFROM due\n"
@@ -133,26 +137,23 @@ def _compile(policy: ClaimPolicy, form: ClaimForm) -> ClaimStatement:
         parameters=tuple(parameters),
         template=make_template(complete, parameters, connections[policy.using]),
         order_places=_order_places(policy, fields),
+        known=known,
         hydration=_hydration(policy, fields),
     )
 
 
 def _hydration(policy: ClaimPolicy, fields: Sequence[Any]) -> Hydration:
     connection = connections[policy.using]
-    converters = []
+    converters = {}
     for place, field in enumerate(fields):
-        column = field.get_col(policy.queue)
-        functions = [
-            *connection.ops.get_db_converters(column),
-            *column.get_db_converters(connection),
-        ]
-        if functions:
-            converters.append((place, functions, column))
+        convert = converter_of(field, field.get_col(policy.queue), connection)
+        if convert is not None:
+            converters[place] = convert
     return Hydration(
         model=policy.model,
         using=policy.using,
         attnames=tuple(field.attname for field in fields),
-        converters=tuple(converters),
+        converters=converters,
     )
 
 
@@ -242,7 +243,8 @@ def _united(policy: ClaimPolicy, names: list[str], room: sql.Composable) -> sql.
     ).format(order=order, union=union, room=room)
 
 
-def _assignments(policy: ClaimPolicy) -> tuple[sql.Composable, list[Any]]:
+def _written(policy: ClaimPolicy) -> dict[str, Any]:
+    """Return what a claim writes, by the names of the fields."""
     values: dict[str, Any] = {
         "status": Value("processing"),
         "claimed_at": ClockTime(),
@@ -258,8 +260,18 @@ def _assignments(policy: ClaimPolicy) -> tuple[sql.Composable, list[Any]]:
     if policy.counts is Counts.ON_CLAIM:
         # A row that was claimed and never begun keeps the attempt it was given then.
         values["attempts"] = F("attempts") + 1 - _one_if(status="processing", begun_at__isnull=True)
-    values |= policy.on_claim
-    return compile_assignments(policy, values)
+    return {**values, **policy.on_claim}
+
+
+def _known(written: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of it needs not be returned: what the server cannot have made another of."""
+    known = {}
+    for name, value in written.items():
+        if isinstance(value, Variable):
+            known[name] = value
+        elif isinstance(value, Value) and (value.value is None or name == "status"):
+            known[name] = value.value
+    return known
 
 
 def _one_if(**condition: Any) -> Case:
@@ -274,9 +286,11 @@ def _descends(term: Any) -> bool:
     return isinstance(term, OrderBy) and term.descending
 
 
-def _fields(policy: ClaimPolicy) -> list[Any]:
+def _fields(policy: ClaimPolicy, known: Collection[str]) -> list[Any]:
+    """Return the fields whose columns the claim returns."""
     meta = policy.model._meta
+    fields = [field for field in meta.concrete_fields if field.name not in known]
     if policy.columns is None:
-        return list(meta.concrete_fields)
-    wanted = {*policy.columns, meta.pk.name, "status", "attempts", "claim_token"}
-    return [field for field in meta.concrete_fields if field.name in wanted]
+        return fields
+    wanted = {*policy.columns, meta.pk.name, "attempts"}
+    return [field for field in fields if field.name in wanted]

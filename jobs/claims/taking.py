@@ -19,8 +19,8 @@ from jobs.claims.policy import ClaimPolicy
 from jobs.claims.statement import AFTER, WORKER, ClaimForm, claim_statement
 from jobs.claims.writes import TOKEN
 from jobs.identity import process_name
-from jobs.statements import Variable, send_planned
-from jobs.transactions import Rows, run_shortly
+from jobs.statements import Rows, Variable, send_planned
+from jobs.transactions import fetch_shortly, run_shortly
 
 
 def claim_rows(policy: ClaimPolicy, *, limit: int | None = None) -> Claim | None:
@@ -91,10 +91,8 @@ class ClaimAttempt:
 
     def _send(self, statement: str) -> Rows:
         is_durable = self.policy.whole_claims and self.policy.durable_claims
-        *_, found = run_shortly(
-            self.policy.using, *claim_guard(self.policy), statement, is_durable=is_durable
-        )
-        return found
+        guard = claim_guard(self.policy)
+        return fetch_shortly(self.policy.using, *guard, statement, is_durable=is_durable)
 
     def claim_of(self, found: Rows) -> Claim | None:
         """Return the rows as a claim, and note where the next one may begin."""
@@ -104,7 +102,11 @@ class ClaimAttempt:
         # RETURNING has no order: hand the rows on in the queue's own.
         found.sort(key=itemgetter(-2))
         suspect = found[0][-1] == "suspect"
-        rows = self._compiled.hydration.rows(found)
+        known = {
+            name: self._known[value] if isinstance(value, Variable) else value
+            for name, value in self._compiled.known.items()
+        }
+        rows = self._compiled.hydration.rows(found, known=known)
         return Claim(self.policy, self._token, rows, suspect=suspect, claimed=self._began)
 
     def _keep_pace(self, found: Rows) -> None:

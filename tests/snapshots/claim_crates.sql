@@ -78,15 +78,10 @@ UPDATE "testapp_crates"
 FROM due
 WHERE "testapp_crates"."id" = ANY (ARRAY(SELECT id
   FROM due)) AND "testapp_crates"."id" = due.id
-RETURNING "testapp_crates"."status",
-    "testapp_crates"."attempts",
+RETURNING "testapp_crates"."attempts",
     "testapp_crates"."stale_recoveries",
     "testapp_crates"."interruptions",
     "testapp_crates"."claimed_at",
-    "testapp_crates"."claimed_by",
-    "testapp_crates"."claim_token",
-    "testapp_crates"."begun_at",
-    "testapp_crates"."next_retry_at",
     "testapp_crates"."last_error",
     "testapp_crates"."created_at",
     "testapp_crates"."lease_expires_at",

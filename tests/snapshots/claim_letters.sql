@@ -85,15 +85,10 @@ UPDATE "testapp_letters"
 FROM due
 WHERE "testapp_letters"."id" = ANY (ARRAY(SELECT id
   FROM due)) AND "testapp_letters"."id" = due.id
-RETURNING "testapp_letters"."status",
-    "testapp_letters"."attempts",
+RETURNING "testapp_letters"."attempts",
     "testapp_letters"."stale_recoveries",
     "testapp_letters"."interruptions",
     "testapp_letters"."claimed_at",
-    "testapp_letters"."claimed_by",
-    "testapp_letters"."claim_token",
-    "testapp_letters"."begun_at",
-    "testapp_letters"."next_retry_at",
     "testapp_letters"."last_error",
     "testapp_letters"."created_at",
     "testapp_letters"."id",

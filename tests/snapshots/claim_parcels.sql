@@ -77,15 +77,10 @@ UPDATE "testapp_parcels"
 FROM due
 WHERE "testapp_parcels"."id" = ANY (ARRAY(SELECT id
   FROM due)) AND "testapp_parcels"."id" = due.id
-RETURNING "testapp_parcels"."status",
-    "testapp_parcels"."attempts",
+RETURNING "testapp_parcels"."attempts",
     "testapp_parcels"."stale_recoveries",
     "testapp_parcels"."interruptions",
     "testapp_parcels"."claimed_at",
-    "testapp_parcels"."claimed_by",
-    "testapp_parcels"."claim_token",
-    "testapp_parcels"."begun_at",
-    "testapp_parcels"."next_retry_at",
     "testapp_parcels"."last_error",
     "testapp_parcels"."created_at",
     "testapp_parcels"."id",
