@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable
 
 from emails.models import EmailBody, EmailJob
+from emails.statements import fetch
 
 # A body that is erased meanwhile is not sent a second later.
 FRESH_SECONDS = 1.0
@@ -30,8 +31,7 @@ class Bodies:
                 break
             wanted.append(mail.pk)
         began = time.monotonic()
-        found = EmailBody.objects.filter(pk__in=wanted).values_list("pk", "raw")
-        read = {row_id: (began, bytes(raw)) for row_id, raw in found}
+        read = {row_id: (began, bytes(raw)) for row_id, raw in fetch("mail_bodies", ids=wanted)}
         with self._lock:
             fresh = {k: v for k, v in self._read.items() if began - v[0] < FRESH_SECONDS}
             self._read = fresh | read

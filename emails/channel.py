@@ -48,7 +48,7 @@ class Channel:
     """One delivery configuration, as one pass of one worker sees it."""
 
     def __init__(self, url: DeliveryURL) -> None:
-        self._fingerprint = fingerprint(url)
+        self.fingerprint = fingerprint(url)
         self._address = url.masked
         self._token = uuid.uuid4()
         self._probes = False
@@ -76,7 +76,7 @@ class Channel:
     def fail(self, error: ChannelError) -> int:
         """Pause the channel, or go on pausing it; return the milliseconds until its next try."""
         EmailChannel.objects.bulk_create(
-            [EmailChannel(fingerprint=self._fingerprint, address=self._address)],
+            [EmailChannel(fingerprint=self.fingerprint, address=self._address)],
             ignore_conflicts=True,
         )
         with short_transaction("default"):
@@ -132,7 +132,7 @@ class Channel:
         return 0 if found is None else max(0, int(found.total_seconds() * 1000))
 
     def _rows(self) -> Any:
-        return EmailChannel.objects.filter(fingerprint=self._fingerprint)
+        return EmailChannel.objects.filter(fingerprint=self.fingerprint)
 
     def _probed(self) -> Any:
         return self._rows().filter(probe_token=self._token, paused_at__isnull=False)

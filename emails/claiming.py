@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 from emails.channel import Admission, Channel
+from emails.gate import admit
 from emails.models import EmailJob
 from emails.screening import Screen
 from emails.throttles import Throttles
@@ -29,7 +30,7 @@ class MailPass(QueuePass):
 
     def claim(self, *, limit: int) -> Claim | None:
         """Claim as much as the channel admits, and look at it before it is sent."""
-        match self._channel.admit():
+        match admit(self._channel, self._throttles):
             case Admission.SHUT:
                 return None
             case Admission.PROBE:
@@ -48,7 +49,6 @@ class MailPass(QueuePass):
         return self._channel.is_paused
 
     def _looked_at(self, limit: int) -> Claim | None:
-        self._throttles.read()
         claim = claim_rows(self.policy, limit=limit)
         if claim is not None:
             self._screen.look(claim)

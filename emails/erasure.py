@@ -10,17 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from django.db import connection, transaction
 
 from emails.addresses import normalise
+from emails.statements import statement
 
 BATCH = 500
 # Mail is found by an address by reading the table in the order of its ids, so many rows at a time.
 SCANNED_AT_ONCE = 5_000
-SQL = Path(__file__).parent / "sql"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,21 +45,20 @@ def erase_user_mail(user_id: object, addresses: Iterable[str] = ()) -> Erased:
     user = "" if user_id is None else str(user_id)
     cancelled = blanked = in_progress = 0
     if user:
-        cancelled, blanked, in_progress = _in_batches("erase_by_user.sql", BATCH, user_id=user)
+        cancelled, blanked, in_progress = _in_batches("erase_by_user", BATCH, user_id=user)
     if keys:
-        found = _in_batches("erase_by_address.sql", SCANNED_AT_ONCE, keys=keys, user_id=user)
+        found = _in_batches("erase_by_address", SCANNED_AT_ONCE, keys=keys, user_id=user)
         cancelled, blanked = cancelled + found[0], blanked + found[1]
         in_progress += found[2]
     return Erased(cancelled=cancelled, blanked=blanked, in_progress=in_progress)
 
 
-def _in_batches(statement: str, limit: int, **parameters: Any) -> tuple[int, int, int]:
-    text = (SQL / statement).read_text(encoding="utf-8")
+def _in_batches(name: str, limit: int, **parameters: Any) -> tuple[int, int, int]:
     totals = [0, 0, 0]
     after: int | None = 0
     while after is not None:
         with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute(text, {**parameters, "after": after, "limit": limit})
+            cursor.execute(statement(name), {**parameters, "after": after, "limit": limit})
             row = cursor.fetchone()
         assert row is not None
         *counts, after = row

@@ -148,17 +148,17 @@ class MailWork:
 
     def departs(self, ride: Ride) -> None:
         """Note that a server may have a streamed mail from now on."""
-        self._sending.add(ride.mail.pk)
+        self._sending.add(ride.row_id)
 
     def arrived(self, rides: Sequence[Ride]) -> None:
         """Draw the conclusions from streamed mails that are sent."""
-        self._sending.difference_update(ride.mail.pk for ride in rides)
+        self._sending.difference_update(ride.row_id for ride in rides)
         self.throttles.accept(item["domain"] for ride in rides for item in ride.mail.recipients)
         self.context.tally(sent=len(rides))
 
     def lost(self, ride: Ride) -> None:
         """Count a streamed mail that another worker has taken away."""
-        self._sending.discard(ride.mail.pk)
+        self._sending.discard(ride.row_id)
         self.context.tally(lost=1)
 
     def take_over(self, ongoing: Ongoing) -> None:

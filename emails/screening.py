@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import threading
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -21,6 +20,7 @@ FRESH_SECONDS = 1.0
 # A mail waits so long for throttled domains, and for a server that hangs up at its recipients,
 # without spending attempts; after that each wait counts as one, so that it ends.
 PATIENCE = dt.timedelta(days=1)
+NOBODY: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +43,9 @@ class Screened:
     @property
     def is_held_back(self) -> bool:
         """Whether somebody is not to be tried who has not got it yet."""
-        states = {item["state"] for item in self.recipients}
-        return bool(self.held) or RecipientState.SUPPRESSED in states
+        return bool(self.held) or any(
+            item["state"] == RecipientState.SUPPRESSED for item in self.recipients
+        )
 
     @property
     def is_suppressed(self) -> bool:
@@ -53,11 +54,14 @@ class Screened:
 
 
 class Screen:
-    """Looks at whole claims at once, and again at a mail whose look was long ago."""
+    """
+    Looks at whole claims at once, and again at a mail whose look was long ago.
+
+    One thread looks at claims; any thread asks about their mail.
+    """
 
     def __init__(self, throttles: Throttles) -> None:
         self._throttles = throttles
-        self._lock = threading.Lock()
         self._looks: dict[uuid.UUID, tuple[float, Entries]] = {}  # by claim token
 
     def look(self, claim: Claim) -> None:
@@ -65,34 +69,33 @@ class Screen:
         mails = cast("Sequence[EmailJob]", claim.rows)
         began = time.monotonic()
         found = entries_of(item["address"] for mail in mails for item in mail.recipients)
-        with self._lock:
-            fresh = {k: v for k, v in self._looks.items() if began - v[0] < FRESH_SECONDS}
-            self._looks = {**fresh, claim.token: (began, found)}
+        fresh = {k: v for k, v in self._looks.items() if began - v[0] < FRESH_SECONDS}
+        self._looks = {**fresh, claim.token: (began, found)}
 
     def of(self, mail: EmailJob) -> Screened:
         """Return what is known of a mail now."""
-        recipients = mark_suppressed(
-            mail.recipients,
-            self._entries_for(mail),
-            is_list_mail=mail.is_list_mail,
-            list_name=mail.list_name,
+        recipients, entries = mail.recipients, self._entries_for(mail)
+        if entries:
+            recipients = mark_suppressed(
+                recipients, entries, is_list_mail=mail.is_list_mail, list_name=mail.list_name
+            )
+        claimed_at = cast("dt.datetime", mail.claimed_at)
+        return Screened(
+            recipients=recipients,
+            held=NOBODY if self._throttles.is_empty else self._held(recipients),
+            is_patient=claimed_at - mail.created_at < PATIENCE,
         )
-        held = frozenset(
+
+    def _held(self, recipients: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+        return frozenset(
             item["address"]
             for item in recipients
             if item["state"] == RecipientState.PENDING
             and self._throttles.seconds_left(item["domain"])
         )
-        claimed_at = cast("dt.datetime", mail.claimed_at)
-        return Screened(
-            recipients=recipients,
-            held=held,
-            is_patient=claimed_at - mail.created_at < PATIENCE,
-        )
 
     def _entries_for(self, mail: EmailJob) -> Entries:
-        with self._lock:
-            looked_at, entries = self._looks.get(cast("uuid.UUID", mail.claim_token), (0.0, {}))
+        looked_at, entries = self._looks.get(cast("uuid.UUID", mail.claim_token), (0.0, {}))
         if time.monotonic() - looked_at < FRESH_SECONDS:
             return entries
         return entries_of(item["address"] for item in mail.recipients)

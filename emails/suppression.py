@@ -28,7 +28,8 @@ from emails.models import (
     SuppressionScope,
     first_address,
 )
-from jobs.clock import Now
+from emails.statements import fetch
+from jobs import clock
 from jobs.failure import storable
 
 logger = logging.getLogger(__name__)
@@ -165,12 +166,9 @@ def entries_of(addresses: Iterable[str]) -> Entries:
     keys = {suppression_key(address) for address in addresses}
     if not keys:
         return {}
-    in_force = Q(until__isnull=True) | Q(until__gt=Now())
     found: dict[str, list[Entry]] = {}
-    rows = EmailSuppression.objects.filter(in_force, address__in=keys)
-    for address, reason, scope, list_name in rows.values_list(
-        "address", "reason", "scope", "list_name"
-    ):
+    rows = fetch("suppressions", addresses=sorted(keys), now=clock.frozen_at())
+    for address, reason, scope, list_name in rows:
         entry = Entry(reason=reason, scope=scope, list_name=list_name)
         found.setdefault(address, []).append(entry)
     return found

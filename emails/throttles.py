@@ -25,7 +25,6 @@ FIRST_DELAY_SECONDS = 30.0
 LONGEST_DELAY_SECONDS = 900.0
 # A domain that was left alone for so long begins anew.
 FORGET_SECONDS = 86_400.0
-MOST_DOMAINS = 10_000
 LONGEST_ERROR = 1000
 
 
@@ -36,12 +35,10 @@ class Throttles:
         self._lock = threading.Lock()
         self._until: Mapping[str, float] = {}  # monotonic; in the past: may be tried
 
-    def read(self) -> None:
-        """Read what all workers have noted; to be called before mail is claimed."""
-        left = ExpressionWrapper(F("next_allowed_at") - Now(), output_field=DurationField())
-        rows = EmailDomain.objects.annotate(left=left).values_list("domain", "left")
+    def know(self, seconds: Mapping[str, float]) -> None:
+        """Take in what all workers have noted: in how many seconds a domain may be tried."""
         now = time.monotonic()
-        found = {domain: now + each.total_seconds() for domain, each in rows[:MOST_DOMAINS]}
+        found = {domain: now + each for domain, each in seconds.items()}
         with self._lock:
             self._until = found
 

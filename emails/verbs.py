@@ -8,13 +8,13 @@ row of the audit in the same transaction.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from emails.models import EmailJob, EmailStatus
+from emails.statements import fetch
 from jobs import notifier
 from jobs.audit import Outcome, Refusal
 from jobs.models.audit import Via
@@ -29,8 +29,6 @@ TABLE = EmailJob._meta.db_table
 RETRIABLE = Q(status=EmailStatus.FAILED)
 CANCELLABLE = Q(status__in=(EmailStatus.PENDING, EmailStatus.FAILED))
 
-SQL = Path(__file__).parent / "sql"
-
 
 def retry(mails: Mails, *, actor: AbstractBaseUser | None, via: Via, reason: str = "") -> Outcome:
     """
@@ -43,7 +41,7 @@ def retry(mails: Mails, *, actor: AbstractBaseUser | None, via: Via, reason: str
 
     ``mails`` are ids, or rows such as all dead letters up to an id.
     """
-    return _act("retry", "retry_mail.sql", mails, actor=actor, via=via, reason=reason)
+    return _act("retry", "retry_mail", mails, actor=actor, via=via, reason=reason)
 
 
 def cancel(mails: Mails, *, actor: AbstractBaseUser | None, via: Via, reason: str = "") -> Outcome:
@@ -53,12 +51,12 @@ def cancel(mails: Mails, *, actor: AbstractBaseUser | None, via: Via, reason: st
     Mail that a worker holds is left alone, since the server may have it already; so is sent
     mail. ``mails`` are ids, or rows.
     """
-    return _act("cancel", "cancel_mail.sql", mails, actor=actor, via=via, reason=reason)
+    return _act("cancel", "cancel_mail", mails, actor=actor, via=via, reason=reason)
 
 
 def _act(
     verb: str,
-    statement: str,
+    name: str,
     mails: Mails,
     *,
     actor: AbstractBaseUser | None,
@@ -67,18 +65,12 @@ def _act(
 ) -> Outcome:
     asked = ids_of(mails)
     with transaction.atomic():
-        changed = _execute(statement, asked)
+        changed = sorted(row_id for (row_id,) in fetch(name, ids=asked))
         refused = _refusals(set(asked) - set(changed)) if len(asked) <= IDS_KEPT else ()
         record_rows(EmailJob, changed, verb=verb, actor=actor, via=via, reason=reason)
         if changed:
             notifier.wake(TABLE)
     return Outcome(changed=tuple(changed), refused=refused)
-
-
-def _execute(statement: str, ids: list[int]) -> list[int]:
-    with connection.cursor() as cursor:
-        cursor.execute((SQL / statement).read_text(encoding="utf-8"), {"ids": ids})
-        return sorted(row[0] for row in cursor.fetchall())
 
 
 def _refusals(ids: set[int]) -> tuple[Refusal, ...]:

@@ -95,7 +95,7 @@ def _parts(letters: Letters) -> Iterator[Letters]:
 
 def _put(context: RunContext, claim: Claim, letters: Letters) -> None:
     """Complete events and put their messages on the bus, or neither."""
-    with claim.settlement(row for row, _ in letters) as settlement:
+    with claim.settlement(row.pk for row, _ in letters) as settlement:
         held = set(settlement.ids)
         sent = [(row, text) for row, texts in letters if row.pk in held for text in texts]
         values = {

@@ -61,17 +61,17 @@ class Commit:
 
     def _settle(self, stack: contextlib.ExitStack) -> set[int]:
         held: set[int] = set()
-        for claim, rides in _by_claim(self.sent).items():
-            settlement = stack.enter_context(claim.settlement(ride.mail for ride in rides))
+        for claim, ids in _by_claim(self.sent).items():
+            settlement = stack.enter_context(claim.settlement(ids))
             held.update(settlement.ids)
             self._settlements.append(settlement)
         return held
 
 
-def _by_claim(rides: Iterable[Ride]) -> dict[Claim, list[Ride]]:
-    found: dict[Claim, list[Ride]] = {}
+def _by_claim(rides: Iterable[Ride]) -> dict[Claim, list[int]]:
+    found: dict[Claim, list[int]] = {}
     for ride in rides:
-        found.setdefault(ride.claim, []).append(ride)
+        found.setdefault(ride.claim, []).append(ride.row_id)
     return found
 
 

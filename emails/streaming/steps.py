@@ -6,9 +6,9 @@ import enum
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
+from emails.statements import statement
 from emails.streaming.ride import Ride
 from jobs import clock
 from jobs.statements import Template, Variable
@@ -48,9 +48,9 @@ def values_of(steps: Iterable[Step]) -> dict[Variable, Any]:
 
 
 def _read() -> Template:
-    text = (Path(__file__).parents[1] / "sql" / "advance_mail.sql").read_text(encoding="utf-8")
+    text = statement("advance_mail").strip()
     known = {f"{{{each.name}}}": each for each in (STEPS, IDS, NOW)}
-    pieces = re.split("(" + "|".join(map(re.escape, known)) + ")", text.strip())
+    pieces = re.split("(" + "|".join(map(re.escape, known)) + ")", text)
     return Template(
         pieces=tuple(pieces[::2]), variables=tuple(known[name] for name in pieces[1::2])
     )

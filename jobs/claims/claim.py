@@ -78,8 +78,8 @@ class Claim:
         # When the database was last asked to claim or refresh the rows; monotonic.
         self._refreshed = time.monotonic() if claimed is None else claimed
         self._lock = threading.Lock()
-        key = policy.model._meta.pk.attname  # row.pk looks it up for each row
-        self.held: dict[int, QueueRow] = {getattr(row, key): row for row in rows}
+        self._key = policy.model._meta.pk.attname  # row.pk looks it up for each row
+        self.held: dict[int, QueueRow] = {getattr(row, self._key): row for row in rows}
         # Rows whose last write is under way: nobody else ends or refreshes them meanwhile.
         self._settling: set[int] = set()
         self._begun_ahead: set[int] = set()
@@ -129,15 +129,15 @@ class Claim:
             self._end(mine, completion.changed)
 
     @contextlib.contextmanager
-    def settlement(self, rows: Iterable[QueueRow]) -> Iterator[Settlement]:
+    def settlement(self, ids: Iterable[int]) -> Iterator[Settlement]:
         """
-        Give the ids of those rows that are held, to settle them by a statement of one's own.
+        Give those ids whose rows are held, to settle them by a statement of one's own.
 
         The statement is fenced by the ids and the claim's token, and clears the claim's
         columns. Its answer is to be put into ``changed``; if the block raises, nothing was
         done.
         """
-        with self._settled_alone([row.pk for row in rows]) as mine:
+        with self._settled_alone(ids) as mine:
             settlement = Settlement(ids=mine)
             yield settlement
             self._end(mine, settlement.changed)
@@ -223,7 +223,7 @@ class Claim:
 
     def holds(self, row: QueueRow) -> bool:
         """Say whether the row is still this claim's, as far as this process knows."""
-        return row.pk in self.held
+        return getattr(row, self._key) in self.held
 
     def is_alive(self, row: QueueRow) -> bool:
         """
