@@ -12,6 +12,7 @@ from django.db import OperationalError, connection, connections
 from django.utils import timezone
 
 import emails.smtp
+from emails.claiming import MailPass
 from emails.models import EmailJob
 from emails.processor import MailWork
 from emails.streaming.steps import ADVANCE, IDS, NOW, STEPS
@@ -272,6 +273,49 @@ def test_a_pass_that_ends_by_an_error_holds_no_mail_back(serve, monkeypatch):
 
     assert holdings.count() == 0  # so that they turn stale, and are claimed again
     assert states(mails) == ["processing"] * MANY
+
+
+def test_what_is_claimed_while_a_stop_comes_is_given_back(serve, monkeypatch):
+    serve()
+    mails = queue_many(MANY)
+    context, claim, calls = new_context(), MailPass.claim, []
+
+    def stop_first(self, *, limit):
+        calls.append(threading.current_thread())
+        if len(calls) == 2:
+            context.stop.set(grace_ms=5000)
+            assert calls[1] is not calls[0]  # made beside the stream
+        return claim(self, limit=5)
+
+    monkeypatch.setattr(MailPass, "claim", stop_first)
+    process_apart(context)
+
+    assert len(calls) == 2
+    assert holdings.count() == 0
+    assert set(states(mails)) == {"sent", "pending"}
+    assert states(mails)[10:] == ["pending", "pending"]
+    assert context.counts["claimed"] == context.counts["sent"] + context.counts["released"] == 10
+
+
+def test_a_claim_that_fails_beside_the_stream_ends_the_pass_and_holds_no_mail_back(
+    serve, monkeypatch
+):
+    serve()
+    mails = queue_many(MANY)
+    claim, calls = MailPass.claim, []
+
+    def fail_then(self, *, limit):
+        calls.append(limit)
+        if len(calls) == 2:
+            raise OperationalError("the database has gone")
+        return claim(self, limit=5)
+
+    monkeypatch.setattr(MailPass, "claim", fail_then)
+    with pytest.raises(OperationalError):
+        deliver()
+
+    assert holdings.count() == 0
+    assert states(mails)[5:] == ["pending"] * 7
 
 
 @pytest.mark.plans
