@@ -15,6 +15,7 @@ from jobs.cadence import Every, Manual
 from jobs.commands import EXIT_USAGE, EngineCommand
 from jobs.declarations import JobDeclaration, registry
 from jobs.errors import UnappliedMigrationsError
+from jobs.workers import collector
 from jobs.workers.process import WorkerProcess, cadence_text
 from jobs.workers.single import SinglePasses
 
@@ -68,6 +69,7 @@ class Command(EngineCommand):
         process = WorkerProcess(
             chosen, say=self._say, check=refuse_unapplied_migrations, web=_web_address(web)
         )
+        collector.settle_in()
         return process.run()
 
     def _say(self, line: str) -> None:
