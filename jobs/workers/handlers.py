@@ -8,6 +8,7 @@ import logging
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 
 from django.db import close_old_connections, connections
@@ -16,56 +17,68 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 logger = logging.getLogger(__name__)
 IDLE_SECONDS = 60.0
 Task = tuple[contextvars.Context, Callable[[], None]]
+_Inbox = queue.SimpleQueue[Task]
 
 
 class HandlerThreads:
-    """Up to ``size`` daemon threads; each ends, and closes its connections, when idle long."""
+    """
+    Up to ``size`` daemon threads; each ends, and closes its connections, when idle long.
+
+    The one that was idle last gets the next task: its connections are warm, and those that
+    are not needed become idle long.
+    """
 
     def __init__(self, name: str, *, size: int) -> None:
         self.name = name
         self.size = size
-        self._tasks: queue.SimpleQueue[Task] = queue.SimpleQueue()
         self._lock = threading.Lock()
+        self._backlog: deque[Task] = deque()
+        self._idle: list[_Inbox] = []  # the last one first
         self._threads = 0
-        self._unfinished = 0
 
     def submit(self, work: Callable[[], None]) -> None:
         """Run work on a thread, in the context of the caller. It must not raise."""
+        task = (contextvars.copy_context(), work)
         with self._lock:
-            self._tasks.put((contextvars.copy_context(), work))
-            self._unfinished += 1
-            # By tasks, not by idle threads: one that has just taken a task still looks idle,
-            # and what counts on it would wait behind that task.
-            if self._threads < min(self._unfinished, self.size):
+            if self._idle:
+                self._idle.pop().put(task)
+            elif self._threads < self.size:
                 self._threads += 1
-                threading.Thread(target=self._run, name=self.name, daemon=True).start()
+                threading.Thread(
+                    target=self._run, args=(task,), name=self.name, daemon=True
+                ).start()
+            else:
+                self._backlog.append(task)
 
-    def _run(self) -> None:
+    def _run(self, first: Task) -> None:
+        inbox: _Inbox = queue.SimpleQueue()
+        task: Task | None = first
         try:
-            while True:
-                task = self._next()
-                if task is None:
-                    return
+            while task is not None:
                 context, work = task
                 close_old_connections()
                 try:
                     context.run(work)
                 except BaseException:  # a thread that dies silently would strand its rows
                     logger.exception("handler_failed thread=%s", self.name)
-                with self._lock:
-                    self._unfinished -= 1
                 close_old_connections()
+                task = self._next(inbox)
         finally:
             connections.close_all()
 
-    def _next(self) -> Task | None:
-        with contextlib.suppress(queue.Empty):
-            return self._tasks.get(timeout=IDLE_SECONDS)
+    def _next(self, inbox: _Inbox) -> Task | None:
         with self._lock:
-            with contextlib.suppress(queue.Empty):
-                return self._tasks.get_nowait()  # came between the time-out and the lock
-            self._threads -= 1
-        return None
+            if self._backlog:
+                return self._backlog.popleft()
+            self._idle.append(inbox)
+        with contextlib.suppress(queue.Empty):
+            return inbox.get(timeout=IDLE_SECONDS)
+        with self._lock:
+            if inbox in self._idle:
+                self._idle.remove(inbox)
+                self._threads -= 1
+                return None
+        return inbox.get()  # it came between the time-out and the lock
 
 
 def close_broken_connections() -> None:

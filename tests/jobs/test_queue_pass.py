@@ -14,7 +14,6 @@ from jobs.claims.holdings import suspect_gate
 from jobs.context import RunContext
 from jobs.declarations import registry
 from jobs.models.run import Trigger
-from jobs.workers.handlers import HandlerThreads
 from jobs.workers.heartbeat import Heartbeat
 from jobs.workers.queue_pass import GiveUp, QueuePass, Waiting, work_queue, work_whole_claims
 from tests.conftest import wait_until
@@ -281,45 +280,6 @@ def test_the_gate_of_suspects_is_left_once_however_many_threads_let_go_of_the_ro
 
     assert suspect_gate.try_enter()
     suspect_gate.leave()
-
-
-def test_two_tasks_never_wait_for_each_other_while_a_thread_is_to_be_had():
-    threads = HandlerThreads("test", size=2)
-    taken, second_given, met = threading.Event(), threading.Event(), threading.Event()
-    get = threads._tasks.get
-
-    class Slow:
-        """A queue whose taker is held up between taking and saying so."""
-
-        def __getattr__(self, name) -> object:
-            return getattr(tasks, name)
-
-        def get(self, *arguments, **options):
-            task = get(*arguments, **options)
-            if not taken.is_set():
-                taken.set()
-                second_given.wait(20)
-            return task
-
-    tasks, threads._tasks = threads._tasks, Slow()
-    ended = []
-    threads.submit(lambda: ended.append(met.wait(20)))
-    assert taken.wait(20)
-    threads.submit(met.set)
-    second_given.set()
-
-    wait_until(lambda: ended)
-    assert ended == [True]
-
-
-def test_a_handler_thread_goes_on_after_a_task_that_raises():
-    threads = HandlerThreads("test", size=1)
-    done = threading.Event()
-
-    threads.submit(lambda: 1 / 0)
-    threads.submit(done.set)
-
-    assert done.wait(20)
 
 
 def short_lease_policy():
