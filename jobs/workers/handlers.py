@@ -33,7 +33,7 @@ class HandlerThreads:
         self.size = size
         self._lock = threading.Lock()
         self._backlog: deque[Task] = deque()
-        self._idle: list[_Inbox] = []  # the last one first
+        self._idle: list[_Inbox] = []  # those idle longest first
         self._threads = 0
 
     def submit(self, work: Callable[[], None]) -> None:

@@ -35,9 +35,8 @@ def mail(*, count: int, connections: int, pipelining: bool = True) -> float:
     Each mail's outcome is committed before the final dot of the next goes over its connection.
     The worker and its connections have sent some before.
     """
-    with sink(pipelining=pipelining) as port, _paused(port, connections):
+    with sink(pipelining=pipelining) as port, _worker(port, connections):
         _send_all(WARM_UP)
-        pausing.pause(JOB, actor="bench", reason="laying out")
         return _send_all(count)
 
 
@@ -57,9 +56,7 @@ def smtplib_alone(*, count: int, connections: int, pipelining: bool = True) -> f
         return count / (time.perf_counter() - began)
 
 
-def _paused(port: int, connections: int):
-    """Run a worker whose job is paused until all is laid out."""
-    pausing.pause(JOB, actor="bench", reason="laying out")
+def _worker(port: int, connections: int):
     return workers(
         1,
         JOB,
@@ -69,7 +66,8 @@ def _paused(port: int, connections: int):
 
 
 def _send_all(count: int) -> float:
-    """Lay out so many mails and have them sent; return how many a second."""
+    """Lay out so many mails while the job pauses, have them sent, return how many a second."""
+    pausing.pause(JOB, actor="bench", reason="laying out")
     database.execute("TRUNCATE email_jobs CASCADE")
     with transaction.atomic():
         enqueue_all(_message(place) for place in range(count))
