@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from emails.replies import Outcome, Reply, Stage
 Recipients = Sequence[Mapping[str, Any]]
 # A channel that fails here every time may do so because of this very mail.
 ITS_OWN = frozenset([Stage.RCPT, Stage.DATA, Stage.DOT])
+SAID = frozenset(["state", "code", "enhanced", "text", "at"])  # of a recipient, by a reply
 
 
 class Verdict(enum.Enum):
@@ -89,16 +91,39 @@ def settle(
     )
 
 
-def accepted_by(recipients: Recipients, reply: Reply, *, at: str) -> list[dict[str, Any]]:
-    """Return the recipients after the server took the mail then for all that were pending."""
-    said = {
-        "state": "accepted",
-        "code": reply.code,
-        "enhanced": reply.enhanced,
-        "text": str(reply),
-        "at": at,
-    }
-    return [dict(item) | said if item["state"] == "pending" else dict(item) for item in recipients]
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Acceptance:
+    """
+    What a mail's row is to say when a server takes the mail for all that are pending.
+
+    Written down before it is known what the server says, as far as that is possible: a mail
+    waits for what is left to do then.
+    """
+
+    outcome: str
+    recipients: tuple[str, ...]  # as JSON, in pieces: what the server said goes between them
+
+    def recipients_by(self, reply: Reply, *, at: str) -> str:
+        """Return the recipients as JSON, after the server said this then."""
+        said = (
+            f'"state":"accepted","code":{reply.code},"enhanced":"{reply.enhanced}",'
+            f'"text":{json.dumps(str(reply))},"at":"{at}"'
+        )
+        return said.join(self.recipients)
+
+
+def acceptance_of(recipients: Recipients) -> Acceptance:
+    """Return what is to be written of a mail with these recipients once it is taken."""
+    pieces, text = [], "["
+    for place, item in enumerate(recipients):
+        text += "," if place else ""
+        if item["state"] == "pending":
+            kept = {name: value for name, value in item.items() if name not in SAID}
+            pieces.append(f"{text}{json.dumps(kept)[:-1]},")
+            text = "}"
+        else:
+            text += json.dumps(item)
+    return Acceptance(outcome=outcome_of(recipients), recipients=(*pieces, f"{text}]"))
 
 
 def outcome_of(recipients: Recipients) -> str:

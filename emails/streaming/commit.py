@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Sequence
 
-from emails.recipients import accepted_by, outcome_of
 from emails.replies import read_reply
 from emails.streaming.ride import Ride
 from emails.streaming.steps import Step, StepName, going, sent, values_of
@@ -77,6 +76,8 @@ def _by_claim(rides: Iterable[Ride]) -> dict[Claim, list[int]]:
 
 def arrival(ride: Ride, raw: bytes, *, at: str) -> Step:
     """Return the last step of a mail, to whose final dot the server has said this then."""
+    acceptance = ride.acceptance
+    assert acceptance is not None, "nothing was said of it"
     reply = read_reply(raw)
-    recipients = accepted_by(ride.screened.recipients, reply, at=at)
-    return sent(ride, recipients, outcome=outcome_of(recipients), code=reply.code)
+    recipients = acceptance.recipients_by(reply, at=at)
+    return sent(ride, recipients, outcome=acceptance.outcome, code=reply.code)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from emails.bodies import Bodies
 from emails.envelopes import Envelope
 from emails.models import EmailJob
+from emails.recipients import Acceptance, acceptance_of
 from emails.screening import Screened
 from emails.smtp import Connection
 from emails.transactions import command_lines, stuffed
@@ -30,6 +31,7 @@ class Ride:
     features: Mapping[str, str] | None = None  # of the server for which the next two are
     lines: list[bytes] = field(default_factory=list)  # its commands
     body: bytes = b""  # as it goes over the wire, without the final dot
+    acceptance: Acceptance | None = None
     connection: Connection | None = None  # over which it has been said
     is_begun: bool = False  # which is committed
     said: int = 0  # bytes
@@ -37,9 +39,10 @@ class Ride:
     dot_is_out: bool = False
 
     def prepare(self, features: Mapping[str, str]) -> None:
-        """Write down what a server that offers this is told."""
+        """Write down what a server that offers this is told, and what its consent will mean."""
         if self.features is None:
             self.body = stuffed(self.envelope.raw)
+            self.acceptance = acceptance_of(self.screened.recipients)
         if self.features != features:
             self.lines = command_lines(self.envelope, self.envelope.recipients, features)
             self.features = features

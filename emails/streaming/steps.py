@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import enum
-import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from emails.statements import statement
@@ -30,9 +29,9 @@ def going(name: StepName, ride: Ride) -> Step:
     return ride.row_id, f'{{{ride.fence},"name":"{name}"}}'
 
 
-def sent(ride: Ride, recipients: Sequence[Mapping[str, Any]], *, outcome: str, code: int) -> Step:
-    """Return the last step of a mail, with what its row is to say of it."""
-    said = f'"recipients":{json.dumps(recipients)},"outcome":"{outcome}","code":{code}'
+def sent(ride: Ride, recipients: str, *, outcome: str, code: int) -> Step:
+    """Return the last step of a mail, with what its row is to say of it; recipients as JSON."""
+    said = f'"recipients":{recipients},"outcome":"{outcome}","code":{code}'
     return ride.row_id, f'{{{ride.fence},"name":"{StepName.SENT}",{said}}}'
 
 

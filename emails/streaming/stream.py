@@ -76,7 +76,7 @@ class Stream:
         self._muted: set[Conversation] = set()  # of those, which are heard again then
         self._ready_since: float | None = None
         self._looked_at = 0.0
-        self._at = ""  # when servers were listened to
+        self._at = ""  # when servers were listened to, once one of them has said something
         self._most = 0
 
     @property
@@ -293,7 +293,7 @@ class Stream:
 
     def _listen(self, seconds: float) -> None:
         is_written = False
-        self._at = timezone.now().isoformat()
+        self._at = ""
         for key, ready in self._selector.select(seconds):
             if key.data is None:
                 for connection in self._lines.take_opened():
@@ -325,11 +325,14 @@ class Stream:
         data, end = self._lines.read(each.connection)
         if data:
             each.hear(data)
-        for ride, reply in each.accepted:
-            self._accepted.append((ride, arrival(ride, reply, at=self._at)))
-        for ride in each.refused:
-            self._stray(ride, is_over=True)
-        each.accepted, each.refused = [], []
+        if each.accepted:
+            self._at = self._at or timezone.now().isoformat()
+            arrived, each.accepted = each.accepted, []
+            self._accepted += [(ride, arrival(ride, said, at=self._at)) for ride, said in arrived]
+        if each.refused:
+            refused, each.refused = each.refused, []
+            for ride in refused:
+                self._stray(ride, is_over=True)
         if end is not None or each.is_astray:
             self._part(each, end=end)
 

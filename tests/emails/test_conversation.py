@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from emails.envelopes import DeliveryResult, RecipientResult
-from emails.recipients import accepted_by, settle
+from emails.recipients import acceptance_of, outcome_of, settle
 from emails.replies import Outcome, parse_reply, read_reply
 from emails.streaming.conversation import code_class, end_of_reply
 
@@ -49,7 +51,7 @@ def test_what_is_no_reply_has_no_class(junk):
 )
 def test_a_mail_that_was_taken_is_settled_as_by_an_attempt_of_its_own(states, text):
     recipients = [
-        {"address": f"{place}@example.com", "domain": "example.com", "state": state}
+        {"address": f"{place}@example.com", "domain": "example.com", "state": state, "text": "old"}
         for place, state in enumerate(states)
     ]
     reply = parse_reply(250, text.encode())
@@ -62,7 +64,9 @@ def test_a_mail_that_was_taken_is_settled_as_by_an_attempt_of_its_own(states, te
     )
 
     settled = settle(recipients, result, attempts=0, max_attempts=5).recipients
-    streamed = accepted_by(recipients, reply, at="now")
+    acceptance = acceptance_of(recipients)
+    streamed = json.loads(acceptance.recipients_by(reply, at="now"))
 
+    assert acceptance.outcome == outcome_of(settled)
     for one, other in zip(settled, streamed, strict=True):
         assert one | {"at": ""} == other | {"at": ""}
