@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import socket
 import threading
+import uuid
 from collections import Counter
 
 import pytest
-from django.db import OperationalError, connection, connections
+from django.db import OperationalError, connection, connections, transaction
 from django.utils import timezone
 
 import emails.smtp
 from emails.claiming import MailPass
 from emails.models import EmailJob
 from emails.processor import MailWork
-from emails.streaming.steps import ADVANCE, IDS, NOW, STEPS
+from emails.streaming.steps import ADVANCE, IDS, NOW, STEPS, values_of
 from jobs.claims.holdings import holdings
 from jobs.writers import Writer
 from tests.conftest import wait_until
@@ -333,6 +334,25 @@ def test_the_steps_of_mails_find_their_rows_by_id_in_a_big_table(db):
 
     assert "Index Scan using email_jobs_pkey" in plan
     assert "Seq Scan" not in plan
+
+
+@pytest.mark.plans
+def test_a_mail_on_its_way_is_marked_without_a_write_to_any_index(db):
+    token, now = uuid.uuid4(), timezone.now()
+    row = {"mail_from": "a@example.com", "message_id": "<a@example.com>", "size": 1}
+    claim = {"claim_token": token, "claimed_at": now, "claimed_by": "w"}
+    # More than one page of them: the first page is as full as pages get.
+    mails = EmailJob.objects.bulk_create(
+        EmailJob(status="processing", recipients=[], **row, **claim) for _ in range(100)
+    )
+    steps = [(mail.pk, f'{{"id":{mail.pk},"token":"{token}","name":"dot"}}') for mail in mails[:3]]
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(ADVANCE.fill(values_of(steps), connection))
+        assert len(cursor.fetchall()) == 3
+        cursor.execute("SELECT pg_stat_get_xact_tuples_hot_updated('email_jobs'::regclass)")
+        (without_index,) = cursor.fetchone()
+
+    assert without_index == 3
 
 
 @pytest.mark.timeout(30)
