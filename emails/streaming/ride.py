@@ -28,10 +28,10 @@ class Ride:
     screened: Screened
     row_id: int
     fence: str  # the row and the claim, as JSON
-    features: Mapping[str, str] | None = None  # of the server for which the next two are
+    features: Mapping[str, str] | None = None  # of the server for which the lines are
     lines: list[bytes] = field(default_factory=list)  # its commands
     body: bytes = b""  # as it goes over the wire, without the final dot
-    acceptance: Acceptance | None = None
+    acceptance: Acceptance | None = None  # what its row is to say once a server has taken it
     connection: Connection | None = None  # over which it has been said
     is_begun: bool = False  # which is committed
     said: int = 0  # bytes
@@ -39,7 +39,7 @@ class Ride:
     dot_is_out: bool = False
 
     def prepare(self, features: Mapping[str, str]) -> None:
-        """Write down what a server that offers this is told, and what its consent will mean."""
+        """Write down what a server that offers this is told, and what its acceptance will mean."""
         if self.features is None:
             self.body = stuffed(self.envelope.raw)
             self.acceptance = acceptance_of(self.screened.recipients)
